@@ -96,7 +96,7 @@ struct lift_weights {
 #define LIFT_WEIGHT_MAX 1000000
 
 struct lift_config {
-	uint32_t given;                          /* bit i: option i was set, and not to nothing */
+	uint64_t given;                          /* bit i: option i was set, and not to nothing */
 	bool enabled;                            /* NUMALIFT */
 	bool inherit;                            /* NUMALIFT_INHERIT */
 	enum lift_log_level log;                 /* NUMALIFT_LOG */
@@ -149,7 +149,7 @@ int lift_config_set(struct lift_config *cfg, const char *name, const char *value
 		    struct lift_config_error *ret_err);
 
 /* Longest text that lift_config_error_format() makes, terminator included. */
-#define LIFT_CONFIG_ERROR_BYTES 400
+#define LIFT_CONFIG_ERROR_BYTES 300
 
 /*
  * One line for people about @err, without a newline, always terminated when @n > 0:
