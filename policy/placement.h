@@ -56,8 +56,10 @@ struct lift_decision {
  *   4. the rule for the class.
  *
  *   local       one tier: NONE (first touch is local already). Several: PREFERRED_MANY over
- *               the fast nodes with the nearest as home; without PREFERRED_MANY, PREFERRED
- *               {nearest fast}.
+ *               the fast nodes, without a home node: whichever thread touches a page first gets
+ *               the nearest of them, where a home would be the node of whoever mapped it. Where
+ *               the kernel lacks it PREFERRED {nearest fast}, or NONE if @cpu_node is not known
+ *               and there are several.
  *   interleave  CHUNKS over the fast nodes; with fewer than two of them as local.
  *   weighted    with NUMALIFT_WEIGHTS: CHUNKS over the nodes it names (the kernel's weights belong
  *               to the whole machine, and are not ours to set). Else WEIGHTED_INTERLEAVE over
