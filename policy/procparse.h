@@ -34,10 +34,7 @@ bool lift_text_is(struct lift_text t, const char *word);
 /* One decimal number, as in a sysfs file. */
 int lift_parse_u64(const char *buf, size_t len, uint64_t *ret);
 
-/*
- * A node list: "0-3,7", or nothing (no nodes: sysfs says so with an empty line). Strides
- * ("0-7:2/4") are understood, as the kernel writes and reads them.
- */
+/* A node list: "0-3,7", or nothing (no nodes: sysfs says so with an empty line). */
 int lift_parse_nodelist(const char *buf, size_t len, struct lift_nodeset *ret);
 
 /* A node mask: comma separated groups of up to eight hexadecimal digits, highest first. */
