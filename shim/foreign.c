@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#include "shim/foreign.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "shim/compiler.h"
+#include "shim/heap.h"
+
+/* glibc keeps these for allocators that replace malloc; they are not interposed by anybody. */
+extern void *__libc_malloc(size_t);
+extern void *__libc_calloc(size_t, size_t);
+extern void *__libc_realloc(void *, size_t);
+extern void *__libc_memalign(size_t, size_t);
+extern void __libc_free(void *);
+
+static size_t (*libc_usable)(void *);
+
+/* Another allocator behind us in the search order; all NULL where libc comes next. */
+static struct {
+	void (*free)(void *);
+	void *(*realloc)(void *, size_t);
+	size_t (*usable)(void *);
+} other;
+
+void *lift_next(const char *name)
+{
+	int saved = errno;
+	void *fn = dlsym(RTLD_NEXT, name);
+
+	errno = saved;
+	return fn;
+}
+
+void *lift_libc_malloc(size_t n)
+{
+	return __libc_malloc(n);
+}
+
+void *lift_libc_calloc(size_t n)
+{
+	return __libc_calloc(1, n);
+}
+
+void *lift_libc_aligned(size_t align, size_t n)
+{
+	return __libc_memalign(align, n);
+}
+
+void lift_foreign_init(void)
+{
+	Dl_info libc;
+	Dl_info next;
+	void *fn = lift_next("free");
+	int saved = errno;
+
+	libc_usable = (size_t(*)(void *))(uintptr_t)lift_next("malloc_usable_size");
+	if (fn && dladdr((void *)(uintptr_t)&__libc_free, &libc) && dladdr(fn, &next) &&
+		libc.dli_fbase != next.dli_fbase) {
+		other.free = (void (*)(void *))(uintptr_t)fn;
+		other.realloc = (void *(*)(void *, size_t))(uintptr_t)lift_next("realloc");
+		other.usable = libc_usable;
+		/* What comes next is the other one's; libc's own hides behind it. */
+		void *handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+		libc_usable = NULL;
+		if (handle)
+			libc_usable = (size_t(*)(void *))(uintptr_t)dlsym(handle, "malloc_usable_size");
+	}
+	errno = saved;
+}
+
+/* glibc's chunk header in front of a block: previous size, then size and three flags. */
+#define CHUNK_PREV_IN_USE 1ul
+#define CHUNK_MMAPPED 2ul
+#define CHUNK_NON_MAIN 4ul
+#define ARENA_BYTES ((uintptr_t)64 << 20)
+
+/*
+ * Only asked where a second allocator is about: could p be a block of libc's? The header is read, which
+ * every block but one at the start of a page is sure to share its page with.
+ */
+static bool looks_like_libc(const void *p)
+{
+	const size_t *chunk = (const size_t *)((uintptr_t)p - 2 * sizeof(size_t));
+	uintptr_t at = (uintptr_t)chunk;
+	size_t size;
+
+	if (((uintptr_t)p & 15) != 0 || ((uintptr_t)p & 4095) < 16)
+		return false;
+	size = chunk[1] & ~(size_t)7;
+	if (size < 32 || (size & 15) != 0)
+		return false;
+	if (chunk[1] & CHUNK_MMAPPED)
+		return !(chunk[1] & CHUNK_PREV_IN_USE) && ((at - chunk[0]) & 4095) == 0 &&
+			((chunk[0] + size) & 4095) == 0;
+	if (chunk[1] & CHUNK_NON_MAIN)
+		return at % ARENA_BYTES + size <= ARENA_BYTES;
+	/* The main arena is the brk heap, unless that could not grow. */
+	return size < ARENA_BYTES;
+}
+
+static bool is_other(const void *p)
+{
+	return unlikely(other.free != NULL) && !looks_like_libc(p);
+}
+
+void lift_foreign_free(void *p)
+{
+	if (is_other(p))
+		other.free(p);
+	else
+		__libc_free(p);
+}
+
+size_t lift_foreign_usable(void *p)
+{
+	if (is_other(p))
+		return other.usable ? other.usable(p) : 0;
+	/* Before the constructor has looked it up the block's own header tells, as in libc. */
+	if (!libc_usable)
+		return (((const size_t *)p)[-1] & ~(size_t)7) -
+			(((const size_t *)p)[-1] & CHUNK_MMAPPED ? 2 : 1) * sizeof(size_t);
+	return libc_usable(p);
+}
+
+void *lift_foreign_realloc(void *p, size_t n)
+{
+	size_t have;
+	void *q;
+
+	if (is_other(p) && other.realloc)
+		return other.realloc(p, n);
+	/* From libc's heap it moves into ours; where we cannot serve, lift_heap_malloc() asks libc. */
+	have = lift_foreign_usable(p);
+	q = lift_heap_malloc(n);
+	if (!q)
+		return NULL;
+	memcpy(q, p, have < n ? have : n);
+	lift_foreign_free(p);
+	return q;
+}

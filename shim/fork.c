@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+/*
+ * All of numalift's fork handling is here, in lock order (lock.h): the heap's threads first, then the
+ * registry. The handlers are registered in the constructor, before the program can register its own, so
+ * ours run last before the fork and first after it, and the program's handlers may allocate.
+ *
+ * vfork, posix_spawn and clone with CLONE_VM share the heap and run no handlers; nothing needs to be done.
+ */
+#include "shim/fork.h"
+
+#include <pthread.h>
+
+#include "shim/registry.h"
+#include "shim/thread.h"
+
+static void prepare(void)
+{
+	lift_thread_stop();
+	lift_registry_lock();
+}
+
+static void parent(void)
+{
+	lift_registry_unlock();
+	lift_thread_resume();
+}
+
+static void child(void)
+{
+	lift_registry_reset();
+	lift_thread_resume_child();
+}
+
+void lift_fork_init(void)
+{
+	(void)pthread_atfork(prepare, parent, child);
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+#include "shim/heap.h"
+
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "shim/compiler.h"
+#include "shim/foreign.h"
+#include "shim/large.h"
+#include "shim/mi.h"
+#include "shim/os/rawsys.h"
+#include "shim/os/sys.h"
+#include "shim/thread.h"
+#include "shim/vm.h"
+
+_Atomic uint64_t lift_heap_bits[LIFT_GRANULES / 64];
+size_t lift_heap_large_min = LIFT_LARGE_MIN;
+
+static uintptr_t mi_start;
+static uintptr_t mi_end;
+static _Atomic size_t mapped;
+
+/* Blocks that were freed where mimalloc could not be called; linked through their first word. */
+static _Atomic(void *) deferred;
+
+static int find_mimalloc(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t want = (uintptr_t)arg;
+	uintptr_t lo = UINTPTR_MAX;
+	uintptr_t hi = 0;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD)
+			continue;
+		lo = start < lo ? start : lo;
+		hi = start + ph->p_memsz > hi ? start + ph->p_memsz : hi;
+	}
+	if (want < lo || want >= hi)
+		return 0;
+	mi_start = lo;
+	mi_end = hi;
+	return 1;
+}
+
+void lift_heap_boot(int nodes)
+{
+	dl_iterate_phdr(find_mimalloc, (void *)(uintptr_t)&mi_malloc);
+	/*
+	 * mimalloc counts node0, node1, ... until one is missing, and on a machine whose ids have holes
+	 * takes every thread to be on node 0. The number only has to be above every id.
+	 */
+	if (nodes > 1)
+		mi_option_set(mi_option_use_numa_nodes, nodes);
+	mi_process_init();
+}
+
+bool lift_heap_is_caller(const void *return_address)
+{
+	return (uintptr_t)return_address - mi_start < mi_end - mi_start;
+}
+
+/* --- memory for mimalloc ------------------------------------------------------------------------ */
+
+static void mark(uintptr_t start, uintptr_t end, bool ours)
+{
+	for (size_t g = start >> LIFT_GRANULE_SHIFT; g < end >> LIFT_GRANULE_SHIFT; g++) {
+		uint64_t bit = UINT64_C(1) << (g % 64);
+
+		if (g >= LIFT_GRANULES)
+			break;
+		if (ours)
+			atomic_fetch_or_explicit(&lift_heap_bits[g / 64], bit, memory_order_relaxed);
+		else
+			atomic_fetch_and_explicit(&lift_heap_bits[g / 64], ~bit, memory_order_relaxed);
+	}
+}
+
+long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off)
+{
+	size_t want = (len + LIFT_GRANULE - 1) & ~(LIFT_GRANULE - 1);
+	uintptr_t start;
+	long ret;
+
+	/* Its own records (thread data, page maps) hold no blocks and need no granule. */
+	if (len < LIFT_GRANULE / 2 || (flags & MAP_FIXED) || want < len)
+		return lift_sys_mmap(hint, len, prot, flags, fd, off);
+
+	ret = lift_sys_mmap(hint, want, prot, flags, fd, off);
+	if (!lift_syserr(ret) && (ret & (long)(LIFT_GRANULE - 1)) != 0) {
+		(void)lift_sys_munmap((void *)ret, want);
+		ret = lift_sys_mmap(NULL, want + LIFT_GRANULE, prot, flags, fd, off);
+		if (!lift_syserr(ret)) {
+			start = ((uintptr_t)ret + LIFT_GRANULE - 1) & ~(LIFT_GRANULE - 1);
+			if (start > (uintptr_t)ret)
+				(void)lift_sys_munmap((void *)ret, start - (uintptr_t)ret);
+			if ((uintptr_t)ret + LIFT_GRANULE > start)
+				(void)lift_sys_munmap((void *)(start + want),
+					(uintptr_t)ret + LIFT_GRANULE - start);
+			ret = (long)start;
+		}
+	}
+	if (lift_syserr(ret))
+		return ret;
+	start = (uintptr_t)ret;
+	lift_vm_heap_mapped(start, want);
+	mark(start, start + want, true);
+	atomic_fetch_add_explicit(&mapped, want, memory_order_relaxed);
+	return ret;
+}
+
+long lift_heap_unmap(void *addr, size_t len)
+{
+	uintptr_t start = (uintptr_t)addr;
+	uintptr_t end = start + len;
+
+	if (!lift_heap_owns(addr))
+		return lift_sys_munmap(addr, len);
+	/*
+	 * mimalloc knows nothing of the granules it was given around what it asked for. The end of what
+	 * it frees is rounded up to take them along; a start inside a granule (it trims what an alignment
+	 * made superfluous) waits for the part in front of it to be freed.
+	 */
+	start = (start + LIFT_GRANULE - 1) & ~(LIFT_GRANULE - 1);
+	end = (end + LIFT_GRANULE - 1) & ~(LIFT_GRANULE - 1);
+	if (start < end) {
+		mark(start, end, false);
+		if (lift_sys_munmap((void *)start, end - start) < 0) {
+			/* At vm.max_map_count a mapping cannot be split: keep it, empty. */
+			mark(start, end, true);
+			(void)lift_sys_madvise((void *)start, end - start, MADV_DONTNEED);
+			return 0;
+		}
+		lift_vm_heap_unmapped(start, end - start);
+		atomic_fetch_sub_explicit(&mapped, end - start, memory_order_relaxed);
+	}
+	return 0;
+}
+
+/* --- blocks ------------------------------------------------------------------------------------- */
+
+static struct lift_thread *enter(bool wants_memory)
+{
+	struct lift_thread *t = lift_thread_enter();
+
+	return t ? t : lift_thread_enter_slow(wants_memory);
+}
+
+/* mimalloc's answer p for thread t: leaves, and keeps book of whether it has memory at all. */
+static void *answer(struct lift_thread *t, void *p)
+{
+	if (unlikely(!p))
+		lift_thread_starved(t);
+	else if (unlikely(t->starve_step))
+		lift_thread_fed(t);
+	lift_thread_leave_slow(t);
+	return p;
+}
+
+static bool too_large(size_t n)
+{
+	if (likely(n <= PTRDIFF_MAX))
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+void *lift_heap_malloc(size_t n)
+{
+	struct lift_thread *t;
+	void *p = NULL;
+
+	if (too_large(n))
+		return NULL;
+	if (n >= lift_heap_large_min)
+		p = lift_large_alloc(n, LIFT_MIN_BLOCK);
+	else if ((t = enter(true)))
+		p = answer(t, mi_malloc(lift_mi_size(n)));
+	return likely(p != NULL) ? p : lift_libc_malloc(n);
+}
+
+void *lift_heap_calloc(size_t n)
+{
+	struct lift_thread *t;
+	void *p = NULL;
+
+	if (too_large(n))
+		return NULL;
+	if (n >= lift_heap_large_min)
+		p = lift_large_alloc(n, LIFT_MIN_BLOCK);
+	else if ((t = enter(true)))
+		p = answer(t, mi_zalloc(lift_mi_size(n)));
+	return likely(p != NULL) ? p : lift_libc_calloc(n);
+}
+
+void *lift_heap_aligned(size_t align, size_t n)
+{
+	struct lift_thread *t;
+	void *p = NULL;
+
+	if (align <= LIFT_MIN_BLOCK)
+		return lift_heap_malloc(n);
+	if (n > PTRDIFF_MAX || n > (size_t)PTRDIFF_MAX - align) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (n + align >= lift_heap_large_min)
+		p = lift_large_alloc(n, align);
+	else if ((t = enter(true)))
+		p = answer(t, lift_mi_aligned(n, align));
+	return likely(p != NULL) ? p : lift_libc_aligned(align, n);
+}
+
+void lift_heap_drain(void)
+{
+	void *p = atomic_load_explicit(&deferred, memory_order_relaxed);
+	void *next;
+
+	if (likely(!p))
+		return;
+	p = atomic_exchange_explicit(&deferred, NULL, memory_order_acquire);
+	for (; p; p = next) {
+		next = *(void **)p;
+		mi_free(p);
+	}
+}
+
+static void defer_free(void *p)
+{
+	void *head = atomic_load_explicit(&deferred, memory_order_relaxed);
+
+	do {
+		*(void **)p = head;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&deferred, &head, p, memory_order_release, memory_order_relaxed));
+	lift_thread_defer();
+}
+
+static void free_ours(void *p)
+{
+	struct lift_thread *t = enter(false);
+
+	if (unlikely(!t)) {
+		/* Inside mimalloc already, so it cannot be called: the block waits. */
+		defer_free(p);
+		return;
+	}
+	mi_free(p);
+	lift_thread_leave_slow(t);
+}
+
+void lift_heap_free(void *p)
+{
+	if (!p)
+		return;
+	if (lift_heap_owns(p))
+		free_ours(p);
+	else if (lift_large_owns(p))
+		lift_large_free(p);
+	else
+		lift_foreign_free(p);
+}
+
+size_t lift_heap_usable(void *p)
+{
+	if (!p)
+		return 0;
+	/* Reads only the block's own page header, which no call of another thread changes. */
+	if (lift_heap_owns(p))
+		return mi_usable_size(p);
+	if (lift_large_owns(p))
+		return lift_large_usable(p);
+	return lift_foreign_usable(p);
+}
+
+void *lift_heap_realloc(void *p, size_t n)
+{
+	struct lift_thread *t;
+	size_t have;
+	void *q;
+
+	if (too_large(n))
+		return NULL;
+	if (lift_heap_owns(p)) {
+		if (n < lift_heap_large_min && (t = enter(true))) {
+			q = answer(t, mi_realloc(p, lift_mi_size(n)));
+			if (likely(q != NULL))
+				return q;
+		}
+		have = mi_usable_size(p);
+	} else if (lift_large_owns(p)) {
+		have = lift_large_usable(p);
+		if (n >= lift_heap_large_min) {
+			q = lift_large_realloc(p, n);
+			if (q)
+				return q;
+		}
+		/* Shrunk below the threshold: back into the heap, which gives the rest to others. */
+	} else {
+		return lift_foreign_realloc(p, n);
+	}
+	q = lift_heap_malloc(n);
+	if (!q)
+		return NULL;
+	memcpy(q, p, have < n ? have : n);
+	lift_heap_free(p);
+	return q;
+}
+
+bool lift_heap_trim(void)
+{
+	struct lift_thread *t = enter(false);
+	size_t before;
+
+	if (!t)
+		return false;
+	before = atomic_load_explicit(&mapped, memory_order_relaxed);
+	mi_collect(true);
+	lift_thread_leave_slow(t);
+	return atomic_load_explicit(&mapped, memory_order_relaxed) < before;
+}
+
+void lift_heap_usage(struct lift_heap_usage *ret)
+{
+	ret->mapped = atomic_load_explicit(&mapped, memory_order_relaxed);
+	lift_large_usage(&ret->large, &ret->large_blocks);
+}

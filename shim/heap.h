@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The heap behind the malloc family: mimalloc for blocks below LIFT_LARGE_MIN, mappings of their own
+ * (large.h) above, libc's own allocator where neither can serve (out of address space, inside a signal
+ * handler, in the middle of mimalloc). Blocks find their way home by address: a bitmap with one bit for
+ * each 32 MiB of address space says what is mimalloc's. The mmap hook gives mimalloc whole, aligned
+ * 32 MiB granules, so that no other mapping ever shares one with it.
+ *
+ * All functions keep glibc's contracts (errno included) and may be called in every state of the process,
+ * from any thread and from signal handlers.
+ */
+#ifndef NUMALIFT_SHIM_HEAP_H
+#define NUMALIFT_SHIM_HEAP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/types.h"
+
+#define LIFT_GRANULE_SHIFT 25
+#define LIFT_GRANULE ((size_t)1 << LIFT_GRANULE_SHIFT)
+#define LIFT_GRANULES ((size_t)1 << (47 - LIFT_GRANULE_SHIFT))
+
+/*
+ * From this size on a block is a mapping of its own. mimalloc 2.0 does the same from 16 MiB; a mapping of
+ * ours can grow by mremap instead of being copied, and belongs to the anon class.
+ */
+#define LIFT_LARGE_MIN ((size_t)16 << 20)
+
+extern __attribute__((visibility("hidden"))) _Atomic uint64_t lift_heap_bits[LIFT_GRANULES / 64];
+
+static inline bool lift_heap_owns(const void *p)
+{
+	size_t g = (uintptr_t)p >> LIFT_GRANULE_SHIFT;
+
+	return g < LIFT_GRANULES &&
+		(atomic_load_explicit(&lift_heap_bits[g / 64], memory_order_relaxed) >> (g % 64) & 1);
+}
+
+/* Where requests go from at which large blocks begin; at most LIFT_LARGE_MIN, less when the policy asks. */
+extern __attribute__((visibility("hidden"))) size_t lift_heap_large_min;
+
+/* Wakes mimalloc up for this process. From lift_boot(), once. nodes: highest node id + 1, 0 for one node. */
+void lift_heap_boot(int nodes);
+
+/* The ways that are not inlined in interpose_malloc.c. n and align are the caller's, unchecked. */
+void *lift_heap_malloc(size_t n);
+void *lift_heap_calloc(size_t n);		   /* the product, already checked */
+void *lift_heap_aligned(size_t align, size_t n);   /* align: a power of two */
+void *lift_heap_realloc(void *p, size_t n);	   /* p not NULL, n not 0 */
+void lift_heap_free(void *p);			   /* any p */
+size_t lift_heap_usable(void *p);		   /* any p */
+bool lift_heap_trim(void);
+
+struct lift_heap_usage {
+	size_t mapped; /* bytes of address space that mimalloc holds */
+	size_t large; /* bytes in blocks that are mappings of their own */
+	size_t large_blocks;
+};
+void lift_heap_usage(struct lift_heap_usage *ret);
+
+/* Frees what was deferred. On a thread that is inside the heap and may use it. */
+void lift_heap_drain(void);
+
+/*
+ * mimalloc's own system calls, recognised by the return address of the hook. They return -errno and
+ * never touch errno: mimalloc passes results on to callers that must not see it change.
+ */
+bool lift_heap_is_caller(const void *return_address);
+long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off);
+long lift_heap_unmap(void *addr, size_t len);
+
+#endif

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+/* Interposed functions under names that no other library can take: for comparing addresses. */
+#ifndef NUMALIFT_SHIM_INTERPOSE_H
+#define NUMALIFT_SHIM_INTERPOSE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+__attribute__((visibility("hidden"))) void *lift_own_mmap(
+	void *addr, size_t len, int prot, int flags, int fd, off_t off);
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+/*
+ * C++ operator new and delete, under their mangled names (Itanium C++ ABI). Written in C: the exception
+ * is thrown by libstdc++'s own std::__throw_bad_alloc (libc++ has the same name) and the handler comes
+ * from std::get_new_handler, both looked up when first needed; a program that calls operator new has
+ * one of the two libraries. [new.delete.single] says what each form does when there is no memory.
+ *
+ * This file is built with -fexceptions, so that the exception can pass through it.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "shim/bootalloc.h"
+#include "shim/compiler.h"
+#include "shim/lifecycle.h"
+#include "shim/next.h"
+
+typedef void (*new_handler)(void);
+
+static void *lookup(const char *name)
+{
+	int saved = errno;
+	void *fn = dlsym(RTLD_DEFAULT, name);
+
+	errno = saved;
+	return fn;
+}
+
+static void throw_bad_alloc(void)
+{
+	void (*fn)(void) = (void (*)(void))(uintptr_t)lookup("_ZSt17__throw_bad_allocv");
+
+	if (fn)
+		fn();
+	abort(); /* operator new must not return NULL, and nobody here can throw */
+}
+
+/* True when a handler ran, so that it is worth trying again. */
+static bool call_new_handler(void)
+{
+	new_handler (*get)(void) = (new_handler(*)(void))(uintptr_t)lookup("_ZSt15get_new_handlerv");
+	new_handler handler = get ? get() : NULL;
+
+	if (!handler)
+		return false;
+	handler(); /* may throw */
+	return true;
+}
+
+static void *take(size_t n, size_t align)
+{
+	/* By their public names: whose malloc the program has is whose operator new calls. */
+	return align ? aligned_alloc(align, n) : malloc(n);
+}
+
+LIFT_COLD static void *take_again(size_t n, size_t align)
+{
+	void *p;
+
+	do {
+		if (!call_new_handler())
+			throw_bad_alloc();
+		p = take(n, align);
+	} while (!p);
+	return p;
+}
+
+static inline void *new_or_throw(size_t n, size_t align)
+{
+	void *p = take(n, align);
+
+	return likely(p != NULL) ? p : take_again(n, align);
+}
+
+/*
+ * The nothrow forms are specified as the throwing ones with the exception caught. A handler that throws
+ * would have to be caught here, which C cannot do; gcc and clang run it as far as it returns.
+ */
+static inline void *new_or_null(size_t n, size_t align)
+{
+	void *p = take(n, align);
+
+	while (unlikely(!p) && call_new_handler())
+		p = take(n, align);
+	return p;
+}
+
+/*
+ * True when a form must be left to the next library in line: we stand aside, or the program has replaced
+ * the basic form that this one is specified to call. libstdc++'s derived forms then do the calling (and
+ * the catching), as they would without us.
+ */
+static inline bool pass_on(const void *base, const void *own_base)
+{
+	return unlikely(base != own_base || lift_mode() == LIFT_MODE_ASIDE);
+}
+
+#define NEW(name, base, params, how, align, types, args)                                           \
+	LIFT_EXPORT void *name params;                                                             \
+	LIFT_EXPORT void *name params                                                              \
+	{                                                                                          \
+		if (pass_on((void *)(uintptr_t)base, (void *)(uintptr_t)own_##base) &&             \
+			lift_next_fn(LIFT_NEXT_##name))                                            \
+			return LIFT_NEXT(name, void *, types, args);                               \
+		return how(n, align);                                                              \
+	}
+
+#define DELETE(name, base, params, types, args)                                                    \
+	LIFT_EXPORT void name params;                                                              \
+	LIFT_EXPORT void name params                                                               \
+	{                                                                                          \
+		if (pass_on((void *)(uintptr_t)base, (void *)(uintptr_t)own_##base) &&             \
+			!lift_bootalloc_owns(p) && lift_next_fn(LIFT_NEXT_##name)) {               \
+			LIFT_NEXT(name, void, types, args);                                        \
+			return;                                                                    \
+		}                                                                                  \
+		free(p);                                                                           \
+	}
+
+/* The definitions in this library under a name that nobody can replace. */
+#define OWN(name, result, types)                                                                   \
+	extern result name types;                                                                  \
+	extern __attribute__((alias(#name), visibility("hidden"))) result own_##name types;
+
+OWN(_Znwm, void *, (size_t))
+OWN(_ZnwmSt11align_val_t, void *, (size_t, size_t))
+OWN(_ZdlPv, void, (void *))
+OWN(_ZdlPvSt11align_val_t, void, (void *, size_t))
+
+NEW(_Znwm, _Znwm, (size_t n), new_or_throw, 0, (size_t), (n))
+NEW(_Znam, _Znwm, (size_t n), new_or_throw, 0, (size_t), (n))
+NEW(_ZnwmRKSt9nothrow_t, _Znwm, (size_t n, const void *tag), new_or_null, 0,
+	(size_t, const void *), (n, tag))
+NEW(_ZnamRKSt9nothrow_t, _Znwm, (size_t n, const void *tag), new_or_null, 0,
+	(size_t, const void *), (n, tag))
+NEW(_ZnwmSt11align_val_t, _ZnwmSt11align_val_t, (size_t n, size_t a), new_or_throw, a,
+	(size_t, size_t), (n, a))
+NEW(_ZnamSt11align_val_t, _ZnwmSt11align_val_t, (size_t n, size_t a), new_or_throw, a,
+	(size_t, size_t), (n, a))
+NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, _ZnwmSt11align_val_t, (size_t n, size_t a, const void *tag),
+	new_or_null, a, (size_t, size_t, const void *), (n, a, tag))
+NEW(_ZnamSt11align_val_tRKSt9nothrow_t, _ZnwmSt11align_val_t, (size_t n, size_t a, const void *tag),
+	new_or_null, a, (size_t, size_t, const void *), (n, a, tag))
+
+DELETE(_ZdlPv, _ZdlPv, (void *p), (void *), (p))
+DELETE(_ZdaPv, _ZdlPv, (void *p), (void *), (p))
+DELETE(_ZdlPvm, _ZdlPv, (void *p, size_t n), (void *, size_t), (p, n))
+DELETE(_ZdaPvm, _ZdlPv, (void *p, size_t n), (void *, size_t), (p, n))
+DELETE(_ZdlPvRKSt9nothrow_t, _ZdlPv, (void *p, const void *tag), (void *, const void *), (p, tag))
+DELETE(_ZdaPvRKSt9nothrow_t, _ZdlPv, (void *p, const void *tag), (void *, const void *), (p, tag))
+DELETE(_ZdlPvSt11align_val_t, _ZdlPvSt11align_val_t, (void *p, size_t a), (void *, size_t), (p, a))
+DELETE(_ZdaPvSt11align_val_t, _ZdlPvSt11align_val_t, (void *p, size_t a), (void *, size_t), (p, a))
+DELETE(_ZdlPvmSt11align_val_t, _ZdlPvSt11align_val_t, (void *p, size_t n, size_t a),
+	(void *, size_t, size_t), (p, n, a))
+DELETE(_ZdaPvmSt11align_val_t, _ZdlPvSt11align_val_t, (void *p, size_t n, size_t a),
+	(void *, size_t, size_t), (p, n, a))
+DELETE(_ZdlPvSt11align_val_tRKSt9nothrow_t, _ZdlPvSt11align_val_t,
+	(void *p, size_t a, const void *tag), (void *, size_t, const void *), (p, a, tag))
+DELETE(_ZdaPvSt11align_val_tRKSt9nothrow_t, _ZdlPvSt11align_val_t,
+	(void *p, size_t a, const void *tag), (void *, size_t, const void *), (p, a, tag))

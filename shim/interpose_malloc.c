@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The C allocation functions that the program binds to. The inlined part of each is the shortest way into
+ * mimalloc; everything unusual (first call, fork, signal, large, foreign, no memory) is a call away in
+ * heap.c. None of them can recurse: mimalloc's own calls come back through interpose_mmap.c only, and
+ * whatever else calls malloc from inside finds the thread's slot busy.
+ *
+ * The contracts are glibc's (malloc(3), posix_memalign(3), malloc_usable_size(3)): errno is written on
+ * failure only, and by free never.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/classify.h"
+#include "shim/bootalloc.h"
+#include "shim/compiler.h"
+#include "shim/foreign.h"
+#include "shim/heap.h"
+#include "shim/lifecycle.h"
+#include "shim/mi.h"
+#include "shim/next.h"
+#include "shim/thread.h"
+
+#define PAGE ((size_t)4096)
+
+void cfree(void *p);
+void free_sized(void *p, size_t n);
+void free_aligned_sized(void *p, size_t align, size_t n);
+
+/* --- the ways round the fast path ---------------------------------------------------------------- */
+
+LIFT_COLD static void *malloc_slow(size_t n)
+{
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+		return LIFT_NEXT(malloc, void *, (size_t), (n));
+	return lift_heap_malloc(n);
+}
+
+LIFT_COLD static void *calloc_slow(size_t nmemb, size_t size)
+{
+	size_t n;
+
+	if (__builtin_mul_overflow(nmemb, size, &n)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+		return LIFT_NEXT(calloc, void *, (size_t, size_t), (nmemb, size));
+	return lift_heap_calloc(n);
+}
+
+LIFT_COLD static void free_slow(void *p)
+{
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE)) {
+		if (!lift_bootalloc_owns(p))
+			LIFT_NEXT(free, void, (void *), (p));
+		return;
+	}
+	lift_heap_free(p);
+}
+
+LIFT_COLD static void *realloc_slow(void *p, size_t n)
+{
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE)) {
+		void *q;
+		size_t room;
+
+		if (!lift_bootalloc_owns(p))
+			return LIFT_NEXT(realloc, void *, (void *, size_t), (p, n));
+		q = LIFT_NEXT(malloc, void *, (size_t), (n));
+		room = lift_bootalloc_room(p);
+		if (q)
+			memcpy(q, p, n < room ? n : room);
+		return q;
+	}
+	if (!p)
+		return lift_heap_malloc(n);
+	if (n == 0) {
+		lift_heap_free(p);
+		return NULL;
+	}
+	return lift_heap_realloc(p, n);
+}
+
+/* align is a power of two */
+static void *aligned(size_t align, size_t n)
+{
+	struct lift_thread *t;
+	void *p;
+
+	if (likely(align > LIFT_MIN_BLOCK && n < LIFT_LARGE_BYTES && align < LIFT_LARGE_BYTES)) {
+		t = lift_thread_enter();
+		if (likely(t != NULL)) {
+			p = lift_mi_aligned(n, align);
+			lift_thread_leave(t);
+			if (likely(p != NULL))
+				return p;
+		}
+	}
+	(void)lift_mode();
+	return lift_heap_aligned(align, n);
+}
+
+/* --- what programs call --------------------------------------------------------------------------- */
+
+LIFT_EXPORT void *malloc(size_t n)
+{
+	struct lift_thread *t;
+	void *p;
+
+	if (likely(n < LIFT_LARGE_BYTES)) {
+		t = lift_thread_enter();
+		if (likely(t != NULL)) {
+			p = mi_malloc(lift_mi_size(n));
+			lift_thread_leave(t);
+			if (likely(p != NULL))
+				return p;
+		}
+	}
+	return malloc_slow(n);
+}
+
+LIFT_EXPORT void *calloc(size_t nmemb, size_t size)
+{
+	struct lift_thread *t;
+	size_t n;
+	void *p;
+
+	if (likely(!__builtin_mul_overflow(nmemb, size, &n) && n < LIFT_LARGE_BYTES)) {
+		t = lift_thread_enter();
+		if (likely(t != NULL)) {
+			p = mi_zalloc(lift_mi_size(n));
+			lift_thread_leave(t);
+			if (likely(p != NULL))
+				return p;
+		}
+	}
+	return calloc_slow(nmemb, size);
+}
+
+LIFT_EXPORT void free(void *p)
+{
+	struct lift_thread *t;
+
+	if (likely(lift_heap_owns(p))) {
+		t = lift_thread_enter();
+		if (likely(t != NULL)) {
+			mi_free(p);
+			lift_thread_leave(t);
+			return;
+		}
+	}
+	if (p)
+		free_slow(p);
+}
+
+LIFT_EXPORT void *realloc(void *p, size_t n)
+{
+	struct lift_thread *t;
+	void *q;
+
+	/* n - 1: zero is not a size here */
+	if (likely(n - 1 < LIFT_LARGE_BYTES - 1 && lift_heap_owns(p))) {
+		t = lift_thread_enter();
+		if (likely(t != NULL)) {
+			q = mi_realloc(p, lift_mi_size(n));
+			lift_thread_leave(t);
+			if (likely(q != NULL))
+				return q;
+		}
+	}
+	return realloc_slow(p, n);
+}
+
+LIFT_EXPORT void *reallocarray(void *p, size_t nmemb, size_t size)
+{
+	size_t n;
+
+	if (__builtin_mul_overflow(nmemb, size, &n)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return realloc(p, n);
+}
+
+LIFT_EXPORT void cfree(void *p)
+{
+	free(p);
+}
+
+LIFT_EXPORT void free_sized(void *p, size_t n)
+{
+	(void)n;
+	free(p);
+}
+
+LIFT_EXPORT void free_aligned_sized(void *p, size_t align, size_t n)
+{
+	(void)align;
+	(void)n;
+	free(p);
+}
+
+LIFT_EXPORT int posix_memalign(void **ret, size_t align, size_t n)
+{
+	int saved = errno;
+	void *p;
+
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+		return LIFT_NEXT(posix_memalign, int, (void **, size_t, size_t), (ret, align, n));
+	if (align % sizeof(void *) != 0 || align == 0 || (align & (align - 1)) != 0)
+		return EINVAL;
+	p = aligned(align, n);
+	if (!p) {
+		errno = saved; /* the error is the result, and only that */
+		return ENOMEM;
+	}
+	*ret = p;
+	return 0;
+}
+
+LIFT_EXPORT void *memalign(size_t align, size_t n)
+{
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+		return LIFT_NEXT(memalign, void *, (size_t, size_t), (align, n));
+	/* As in glibc: anything is rounded up to a power of two, as long as there is one. */
+	if (align > SIZE_MAX / 2 + 1) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (align & (align - 1))
+		align = (size_t)1 << (64 - __builtin_clzl(align));
+	return aligned(align, n);
+}
+
+LIFT_EXPORT void *aligned_alloc(size_t align, size_t n)
+{
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+		return LIFT_NEXT(aligned_alloc, void *, (size_t, size_t), (align, n));
+	return memalign(align, n);
+}
+
+LIFT_EXPORT void *valloc(size_t n)
+{
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+		return LIFT_NEXT(valloc, void *, (size_t), (n));
+	return aligned(PAGE, n);
+}
+
+LIFT_EXPORT void *pvalloc(size_t n)
+{
+	size_t rounded;
+
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+		return LIFT_NEXT(pvalloc, void *, (size_t), (n));
+	if (__builtin_add_overflow(n, PAGE - 1, &rounded)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return aligned(PAGE, rounded & ~(PAGE - 1));
+}
+
+LIFT_EXPORT size_t malloc_usable_size(void *p)
+{
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE)) {
+		if (p && lift_bootalloc_owns(p))
+			return 0;
+		return LIFT_NEXT(malloc_usable_size, size_t, (void *), (p));
+	}
+	return lift_heap_usable(p);
+}
+
+/* --- questions and hints ---------------------------------------------------------------------------- */
+
+/* 1 when memory went back to the system. The pad is a hint to a heap that grows by brk; ours does not. */
+LIFT_EXPORT int malloc_trim(size_t pad)
+{
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+		return LIFT_NEXT(malloc_trim, int, (size_t), (pad));
+	return lift_heap_trim();
+}
+
+/* Every parameter tunes glibc's heap and means nothing here; 1 is what glibc says to those it knows not. */
+LIFT_EXPORT int mallopt(int param, int value)
+{
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+		return LIFT_NEXT(mallopt, int, (int, int), (param, value));
+	return 1;
+}
+
+/*
+ * What is known without stopping the other threads: the address space that mimalloc holds (arena), and
+ * the blocks that are mappings of their own (hblks, hblkhd). How much of the former is in use is not
+ * known, so all of it counts as that.
+ */
+LIFT_EXPORT struct mallinfo2 mallinfo2(void)
+{
+	struct mallinfo2 mi = {0};
+	struct lift_heap_usage u;
+
+	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+		return LIFT_NEXT(mallinfo2, struct mallinfo2, (void), ());
+	lift_heap_usage(&u);
+	mi.arena = u.mapped;
+	mi.uordblks = u.mapped;
+	mi.hblks = u.large_blocks;
+	mi.hblkhd = u.large;
+	return mi;
+}

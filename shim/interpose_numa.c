@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The program's own memory policies. mbind and set_mempolicy are libnuma's names, and all of libnuma's
+ * other functions go through them, so these two see every program that uses the library. Who makes the
+ * system calls by hand is noticed when memory is next placed: the thread's policy is asked for then.
+ *
+ * prctl is here because a sandbox goes up through it: a filter may kill a process that calls mbind.
+ */
+#include <errno.h>
+#include <numaif.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+
+#include "shim/compiler.h"
+#include "shim/os/rawsys.h"
+#include "shim/place.h"
+
+static long result(long ret)
+{
+	if (likely(!lift_syserr(ret)))
+		return ret;
+	errno = (int)-ret;
+	return -1;
+}
+
+static bool placing(void)
+{
+	return unlikely(atomic_load_explicit(&lift_placing, memory_order_relaxed));
+}
+
+LIFT_EXPORT long mbind(void *start, unsigned long len, int mode, const unsigned long *nodes,
+	unsigned long maxnode, unsigned flags)
+{
+	long ret = lift_syscall(SYS_mbind, (long)start, (long)len, mode, (long)nodes, (long)maxnode, flags);
+
+	if (ret == 0 && placing())
+		lift_place_range_taken((uintptr_t)start, len);
+	return result(ret);
+}
+
+LIFT_EXPORT long set_mempolicy(int mode, const unsigned long *nodes, unsigned long maxnode)
+{
+	long ret = lift_syscall(SYS_set_mempolicy, mode, (long)nodes, (long)maxnode, 0, 0, 0);
+
+	if (ret == 0 && placing())
+		lift_place_thread_policy(mode);
+	return result(ret);
+}
+
+LIFT_EXPORT int prctl(int option, ...)
+{
+	unsigned long a[4];
+	va_list ap;
+
+	/* As in libc: four are passed on, whatever the caller gave. */
+	va_start(ap, option);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(ap, unsigned long);
+	va_end(ap);
+	if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
+		lift_place_sandboxed();
+	return (int)result(
+		lift_syscall(SYS_prctl, option, (long)a[0], (long)a[1], (long)a[2], (long)a[3], 0));
+}

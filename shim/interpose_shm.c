@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+/*
+ * System V shared memory. shmget and shmctl need no look: a segment has no memory before it is attached.
+ * The same goes for shm_open and memfd_create: what they return is recognised when it is mapped, by the
+ * file system it lies on, which also works for descriptors that came from elsewhere.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/shm.h>
+
+#include "shim/compiler.h"
+#include "shim/os/rawsys.h"
+#include "shim/place.h"
+
+static bool placing(void)
+{
+	return unlikely(atomic_load_explicit(&lift_placing, memory_order_relaxed));
+}
+
+LIFT_EXPORT void *shmat(int id, const void *addr, int flags)
+{
+	long ret = lift_syscall(SYS_shmat, id, (long)addr, flags, 0, 0, 0);
+	struct shmid_ds ds;
+
+	if (unlikely(lift_syserr(ret))) {
+		errno = (int)-ret;
+		return (void *)-1;
+	}
+	if (placing() && lift_syscall(SYS_shmctl, id, IPC_STAT, (long)&ds, 0, 0, 0) == 0)
+		lift_place_attached((uintptr_t)ret, ds.shm_segsz);
+	return (void *)ret;
+}
+
+LIFT_EXPORT int shmdt(const void *addr)
+{
+	long ret;
+
+	if (placing())
+		lift_place_detached((uintptr_t)addr);
+	ret = lift_syscall(SYS_shmdt, (long)addr, 0, 0, 0, 0, 0);
+	if (unlikely(lift_syserr(ret))) {
+		errno = (int)-ret;
+		return -1;
+	}
+	return 0;
+}

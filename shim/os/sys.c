@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "shim/os/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/vfs.h>
+
+#include "shim/os/rawsys.h"
+
+/* The kernel reads maxnode - 1 bits: one more than there are (get_mempolicy(2), BUGS). */
+#define MASK_BITS (LIFT_MAX_NODES + 1L)
+
+#ifndef SYS_set_mempolicy_home_node
+#define SYS_set_mempolicy_home_node 450 /* 5.17; the same number on every architecture */
+#endif
+
+#define CALL(nr, a, b, c, d, e, f)                                                                 \
+	lift_syscall(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+long lift_sys_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
+{
+	return CALL(SYS_mmap, addr, len, prot, flags, fd, off);
+}
+
+long lift_sys_munmap(void *addr, size_t len)
+{
+	return CALL(SYS_munmap, addr, len, 0, 0, 0, 0);
+}
+
+long lift_sys_mremap(void *old, size_t old_len, size_t new_len, int flags, void *new_addr)
+{
+	return CALL(SYS_mremap, old, old_len, new_len, flags, new_addr, 0);
+}
+
+long lift_sys_mprotect(void *addr, size_t len, int prot)
+{
+	return CALL(SYS_mprotect, addr, len, prot, 0, 0, 0);
+}
+
+long lift_sys_madvise(void *addr, size_t len, int advice)
+{
+	return CALL(SYS_madvise, addr, len, advice, 0, 0, 0);
+}
+
+long lift_sys_mbind(void *addr, size_t len, int mode, const struct lift_nodeset *nodes, unsigned flags)
+{
+	return CALL(SYS_mbind, addr, len, mode, nodes ? nodes->bits : NULL, nodes ? MASK_BITS : 0, flags);
+}
+
+long lift_sys_set_mempolicy(int mode, const struct lift_nodeset *nodes)
+{
+	return CALL(SYS_set_mempolicy, mode, nodes ? nodes->bits : NULL, nodes ? MASK_BITS : 0, 0, 0, 0);
+}
+
+long lift_sys_get_mempolicy(int *ret_mode, struct lift_nodeset *ret_nodes, void *addr)
+{
+	enum { F_ADDR = 2 };
+
+	return CALL(SYS_get_mempolicy, ret_mode, ret_nodes ? ret_nodes->bits : NULL,
+		ret_nodes ? MASK_BITS : 0, addr, addr ? F_ADDR : 0, 0);
+}
+
+long lift_sys_set_home_node(void *addr, size_t len, int node)
+{
+	return CALL(SYS_set_mempolicy_home_node, addr, len, node, 0, 0, 0);
+}
+
+int lift_sys_cpu_node(void)
+{
+	unsigned cpu;
+	unsigned node = 0;
+	long ret = CALL(SYS_getcpu, &cpu, &node, 0, 0, 0, 0);
+
+	return ret < 0 ? (int)ret : (int)node;
+}
+
+long lift_sys_read_file(const char *path, char *buf, size_t size)
+{
+	long fd = CALL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	size_t have = 0;
+	long n = 0;
+
+	if (fd < 0)
+		return fd;
+	/* /proc and /sys may hand out a file in pieces. */
+	while (have + 1 < size) {
+		n = CALL(SYS_read, fd, buf + have, size - 1 - have, 0, 0, 0);
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		have += (size_t)n;
+	}
+	CALL(SYS_close, fd, 0, 0, 0, 0, 0);
+	if (n < 0)
+		return n;
+	buf[have] = '\0';
+	return (long)have;
+}
+
+long lift_sys_write(int fd, const void *buf, size_t len)
+{
+	return CALL(SYS_write, fd, buf, len, 0, 0, 0);
+}
+
+long lift_sys_fs_type(int fd)
+{
+	struct statfs st;
+	long ret = CALL(SYS_fstatfs, fd, &st, 0, 0, 0, 0);
+
+	return ret < 0 ? ret : (long)st.f_type;
+}
+
+void lift_sys_futex_wait(_Atomic uint32_t *word, uint32_t val)
+{
+	CALL(SYS_futex, word, FUTEX_WAIT_PRIVATE, val, NULL, NULL, 0);
+}
+
+void lift_sys_futex_wake(_Atomic uint32_t *word, int count)
+{
+	CALL(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+void lift_sys_yield(void)
+{
+	CALL(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+pid_t lift_sys_gettid(void)
+{
+	return (pid_t)CALL(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}

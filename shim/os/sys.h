@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One thin function per system call that numalift makes. Each returns the kernel's result or -errno and
+ * never touches errno. All are async-signal-safe and may be called at any time in the life of the
+ * process. docs/syscalls.md lists when each of them is made.
+ */
+#ifndef NUMALIFT_SHIM_OS_SYS_H
+#define NUMALIFT_SHIM_OS_SYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "policy/types.h"
+
+/* Memory mapping. Addresses are returned as long, errors as -errno: test with lift_syserr(). */
+long lift_sys_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+long lift_sys_munmap(void *addr, size_t len);
+long lift_sys_mremap(void *old, size_t old_len, size_t new_len, int flags, void *new_addr);
+long lift_sys_mprotect(void *addr, size_t len, int prot);
+long lift_sys_madvise(void *addr, size_t len, int advice);
+
+/* Memory policy. `nodes` NULL stands for an empty mask; `mode` carries the MPOL_F_ mode flags. */
+long lift_sys_mbind(void *addr, size_t len, int mode, const struct lift_nodeset *nodes, unsigned flags);
+long lift_sys_set_mempolicy(int mode, const struct lift_nodeset *nodes);
+/* addr NULL asks for the calling thread's policy, else for that of the mapping at addr. */
+long lift_sys_get_mempolicy(int *ret_mode, struct lift_nodeset *ret_nodes, void *addr);
+long lift_sys_set_home_node(void *addr, size_t len, int node);
+/* Node of the CPU that this thread runs on, or -errno. */
+int lift_sys_cpu_node(void);
+
+/* Files. Reads at most size - 1 bytes, terminates them with 0 and returns the count. Opens O_CLOEXEC. */
+long lift_sys_read_file(const char *path, char *buf, size_t size);
+long lift_sys_write(int fd, const void *buf, size_t len);
+/* File system type (f_type of statfs) that fd lies on, or -errno. */
+long lift_sys_fs_type(int fd);
+
+/* Futex on a private 32-bit word. Waits while *word == val; wakes at most `count` waiters. */
+void lift_sys_futex_wait(_Atomic uint32_t *word, uint32_t val);
+void lift_sys_futex_wake(_Atomic uint32_t *word, int count);
+void lift_sys_yield(void);
+pid_t lift_sys_gettid(void);
+
+#endif

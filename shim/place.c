@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: MIT
+#include "shim/place.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#include "policy/classify.h"
+#include "policy/config.h"
+#include "policy/interleave.h"
+#include "policy/placement.h"
+#include "shim/compiler.h"
+#include "shim/lifecycle.h"
+#include "shim/log.h"
+#include "shim/os/sys.h"
+#include "shim/os/topo_sysfs.h"
+#include "shim/registry.h"
+
+#define PAGE ((size_t)4096)
+#define TMPFS_MAGIC_NR 0x01021994
+#define HUGETLBFS_MAGIC_NR 0x958458f6
+#define ALIGN_UP(x, a) (((x) + (a)-1) & ~((a)-1))
+
+/* Of a region's record: the program's own policy lies on it. */
+#define REGION_TAKEN (LIFT_REGION_USER << 0)
+#define REGION_HEAP (LIFT_REGION_USER << 1)
+
+/*
+ * A round of credits: long enough for an even order, short enough that memory of other classes shifts
+ * the interleave by a chunk or two and no more.
+ */
+#define ROUND_BYTES_PER_NODE (2 * LIFT_MIB)
+
+_Atomic bool lift_placing;
+
+/* All of it guarded by the registry's lock. */
+static struct {
+	bool read;
+	struct lift_topology topo;
+	struct lift_tiers tiers;
+	struct lift_machine_view view;
+	struct lift_credits credits; /* of the interleave over what it was last asked for */
+	struct lift_nodeset credit_nodes;
+	bool credits_by_weight;
+	bool pagecache; /* our own task policy is set: local must be said aloud */
+	int pagecache_mode;
+	struct lift_nodeset pagecache_nodes;
+	uint64_t refused; /* ranges that the kernel would not bind */
+	uint64_t over_budget;
+	struct lift_range early_heap; /* the heap's first granules, from before the machine was read */
+} m;
+
+static const char *errno_name(long err)
+{
+	switch (-err) {
+	case EPERM:
+		return "EPERM";
+	case ENOSYS:
+		return "ENOSYS";
+	case EINVAL:
+		return "EINVAL";
+	case ENOMEM:
+		return "ENOMEM";
+	case EIO:
+		return "EIO";
+	case EFAULT:
+		return "EFAULT";
+	default:
+		return "an error";
+	}
+}
+
+/* --- the machine --------------------------------------------------------------------------------- */
+
+static void stop_placing(void)
+{
+	atomic_store_explicit(&lift_placing, false, memory_order_relaxed);
+}
+
+/* Under the lock. False when there is nothing to place on. */
+static bool read_machine(void)
+{
+	const struct lift_config *cfg = lift_config_now();
+	struct lift_nodeset nodes;
+	unsigned seccomp = 0;
+	int err;
+
+	m.read = true;
+	err = lift_os_topology(&m.topo);
+	if (err) {
+		stop_placing();
+		return false;
+	}
+	lift_topology_memory_nodes(&m.topo, &nodes);
+	if (lift_os_mems_allowed(&m.view.allowed, &seccomp))
+		m.view.allowed = nodes;
+	lift_nodeset_and(&nodes, &nodes, &m.view.allowed);
+	if (lift_nodeset_count(&nodes) < 2 ||
+		lift_tiers_build(&m.topo, cfg->tiers.nr ? &cfg->tiers : NULL, &m.tiers)) {
+		stop_placing();
+		return false;
+	}
+	/*
+	 * A filter that kills what it does not know cannot be told from one that returns EPERM without
+	 * trying. Who asks for a placement by name takes the risk; nobody else's program is put at it.
+	 */
+	if (seccomp != 0 && !lift_config_given("NUMALIFT_PLACE")) {
+		stop_placing();
+		lift_log_given_up("a seccomp filter is active, so memory is not placed; set NUMALIFT_PLACE "
+				  "(its default is slab:local,anon:local,file:interleave) to place it if "
+				  "the filter permits mbind");
+		return false;
+	}
+	err = lift_os_probe_policies(&m.view, lift_nodeset_first(&nodes));
+	if (err) {
+		stop_placing();
+		lift_log_given_up("memory policies are refused here (%s), so memory is not placed; in a "
+				  "container, CAP_SYS_NICE permits them",
+			errno_name(err));
+		return false;
+	}
+	m.view.topo = &m.topo;
+	m.view.tiers = &m.tiers;
+	m.view.zone_reclaim = lift_os_number("/proc/sys/vm/zone_reclaim_mode", 0) != 0;
+	m.view.kernel_balancing = lift_os_number("/proc/sys/kernel/numa_balancing", 0) != 0;
+	lift_vmabudget_init(
+		lift_registry_budget(), lift_os_number("/proc/sys/vm/max_map_count", 65530));
+	return true;
+}
+
+static bool machine(void)
+{
+	return m.read ? atomic_load_explicit(&lift_placing, memory_order_relaxed) : read_machine();
+}
+
+void lift_place_boot(unsigned nodes)
+{
+	atomic_store_explicit(&lift_placing, nodes > 1, memory_order_relaxed);
+}
+
+void lift_place_sandboxed(void)
+{
+	if (!lift_config_given("NUMALIFT_PLACE"))
+		stop_placing();
+}
+
+/* --- deciding ------------------------------------------------------------------------------------ */
+
+/* The calling thread's own policy as policy/placement wants it; ours for the page cache is none. */
+static int thread_policy(void)
+{
+	struct lift_nodeset nodes = {{0}};
+	int mode = LIFT_MPOL_DEFAULT;
+	long err = lift_sys_get_mempolicy(&mode, m.pagecache ? &nodes : NULL, NULL);
+
+	if (err < 0)
+		return -1;
+	if (m.pagecache && mode == m.pagecache_mode && lift_nodeset_equal(&nodes, &m.pagecache_nodes))
+		return LIFT_MPOL_DEFAULT;
+	return mode;
+}
+
+/* Ranges below this are left alone: a bind each would cost more than it can bring. */
+static size_t worth_it(const struct lift_place_rule *rule)
+{
+	if (m.pagecache)
+		return PAGE; /* unbound memory would follow the task policy */
+	switch (rule->how) {
+	case LIFT_HOW_LOCAL:
+		return LIFT_HUGE_BYTES;
+	case LIFT_HOW_INTERLEAVE:
+	case LIFT_HOW_WEIGHTED:
+		return 64 << 10;
+	default:
+		return PAGE; /* the user named the nodes, and means every page */
+	}
+}
+
+static struct lift_credits *credits_for(const struct lift_decision *d)
+{
+	struct lift_node_weight weights[LIFT_TOPO_NODES];
+	unsigned nr;
+
+	if (m.credits.nr && m.credits_by_weight == d->by_weight &&
+		lift_nodeset_equal(&m.credit_nodes, &d->nodes))
+		return &m.credits;
+	nr = lift_place_weights(lift_config_now(), &m.view, d, weights);
+	if (lift_credits_init(&m.credits, weights, nr, nr * ROUND_BYTES_PER_NODE))
+		return NULL;
+	m.credit_nodes = d->nodes;
+	m.credits_by_weight = d->by_weight;
+	return &m.credits;
+}
+
+/* What the kernel took by itself counts for the fairness of what is steered. */
+static void debit_local(size_t len)
+{
+	if (m.credits.nr)
+		lift_credits_debit(&m.credits, lift_sys_cpu_node(), len);
+}
+
+/* --- binding --------------------------------------------------------------------------------------- */
+
+static bool bind(uintptr_t start, uintptr_t end, int mode, const struct lift_nodeset *nodes)
+{
+	long err = lift_sys_mbind(
+		(void *)start, end - start, mode, mode == LIFT_MPOL_LOCAL ? NULL : nodes, 0);
+
+	if (err >= 0)
+		return true;
+	m.refused++;
+	if (err == -EPERM || err == -ENOSYS) {
+		stop_placing();
+		lift_log_given_up("mbind is refused (%s), so memory is no longer placed", errno_name(err));
+	} else if (m.refused == 1) {
+		lift_log_given_up("mbind failed (%s) for %zu bytes, which stay where the kernel puts them; "
+				  "further cases are only counted",
+			errno_name(err), end - start);
+	}
+	return false;
+}
+
+/* A policy that somebody set on this piece of a shared object, in this process or another one. */
+static bool object_has_policy(uintptr_t addr)
+{
+	int mode = LIFT_MPOL_DEFAULT;
+
+	return lift_sys_get_mempolicy(&mode, NULL, (void *)addr) < 0 || mode != LIFT_MPOL_DEFAULT;
+}
+
+/*
+ * Batch interleave: neighbouring chunks of one node are bound with one call. Returns how many VMAs
+ * there are more than before. Chunk borders lie on multiples of the chunk size, so that no huge page
+ * is cut and the first and last chunk are what is left over.
+ */
+static uint32_t bind_chunks(
+	struct lift_range r, const struct lift_decision *d, uint64_t page, bool shared, uint64_t vmas)
+{
+	uint64_t batch = lift_config_now()->batch_bytes;
+	uint64_t max = vmas < LIFT_CHUNKS_MAX ? vmas : LIFT_CHUNKS_MAX;
+	struct lift_credits *credits = credits_for(d);
+	struct lift_nodeset one;
+	uintptr_t run = r.start;
+	uintptr_t at;
+	uintptr_t next;
+	uint64_t chunk;
+	uint32_t runs = 0;
+	int run_node = -1;
+	int node;
+
+	if (!credits)
+		return 0;
+	chunk = lift_chunk_bytes(r.end - r.start, batch, max > 1 ? max - 1 : 1);
+	if (chunk < page)
+		chunk = page;
+	for (at = r.start; at <= r.end; at = next) {
+		next = (at & ~(chunk - 1)) + chunk;
+		if (next > r.end || next < at)
+			next = r.end;
+		if (at == r.end)
+			node = -1;
+		else if (shared && object_has_policy(at))
+			node = -1;
+		else
+			node = lift_credits_take(credits, NULL, next - at);
+		if (node != run_node) {
+			if (run_node >= 0) {
+				lift_nodeset_zero(&one);
+				lift_nodeset_set(&one, run_node);
+				if (!bind(run, at, d->mode, &one))
+					return runs;
+				runs++;
+			}
+			run = at;
+			run_node = node;
+		}
+		if (at == r.end)
+			break;
+	}
+	return runs;
+}
+
+static void log_decision(
+	enum lift_class cls, struct lift_range r, const struct lift_decision *d, uint32_t vmas)
+{
+	if (!lift_log_enabled(LIFT_LOG_INFO))
+		return;
+	lift_log(LIFT_LOG_INFO, "%s %zu bytes at %p: %s, %u mappings (%s)", lift_class_name(cls),
+		lift_range_bytes(r), (void *)r.start, lift_place_kind_name(d->kind), vmas, d->why);
+}
+
+/* Decides about a fresh range and binds it. Under the lock. */
+static void place(struct lift_range r, enum lift_class cls, uint32_t flags, uint64_t page, bool shared)
+{
+	const struct lift_config *cfg = lift_config_now();
+	const struct lift_place_rule *rule = lift_config_rule(cfg, cls, lift_range_bytes(r));
+	struct lift_vmabudget *budget = lift_registry_budget();
+	struct lift_region_info info = {.range = r, .cls = cls, .flags = flags};
+	struct lift_decision d;
+	uint64_t want;
+	int own;
+
+	if (lift_range_bytes(r) < worth_it(rule) || !machine()) {
+		lift_registry_cut(r);
+		return;
+	}
+	own = thread_policy();
+	if (lift_place_decide(cfg, &m.view, cls, lift_range_bytes(r), own, lift_sys_cpu_node(), &d))
+		return;
+	if (d.kind == LIFT_PLACE_NONE) {
+		debit_local(lift_range_bytes(r));
+		if (m.pagecache && own == LIFT_MPOL_DEFAULT) {
+			d.kind = LIFT_PLACE_NODES;
+			d.mode = LIFT_MPOL_LOCAL;
+			d.why = "local, against the task policy for the page cache";
+		}
+	}
+	/* Two borders for a range of one policy; as many as there are left for chunks. */
+	want = d.kind == LIFT_PLACE_NONE ? 0 : d.kind == LIFT_PLACE_NODES ? 2 : LIFT_CHUNKS_MAX;
+	if (want > lift_vmabudget_left(budget))
+		want = lift_vmabudget_left(budget);
+	if (d.kind != LIFT_PLACE_NONE && want < 2) {
+		if (m.over_budget++ == 0)
+			lift_log_given_up("the budget of mappings (a quarter of vm.max_map_count) is used "
+					  "up, so further memory is not placed; raise vm.max_map_count");
+		d.kind = LIFT_PLACE_NONE;
+		want = 0;
+	}
+	switch (d.kind) {
+	case LIFT_PLACE_NODES:
+		if (shared && object_has_policy(r.start))
+			break;
+		if (bind(r.start, r.end, d.mode, &d.nodes))
+			info.vmas = 2;
+		break;
+	case LIFT_PLACE_CHUNKS:
+		info.vmas = bind_chunks(r, &d, page, shared, want);
+		info.flags |= LIFT_REGION_SEPARATE;
+		break;
+	default:
+		break;
+	}
+	info.kind = info.vmas ? d.kind : LIFT_PLACE_NONE;
+	lift_registry_cut(r);
+	(void)lift_vmabudget_take(budget, info.vmas);
+	lift_registry_add(&info);
+	log_decision(cls, r, &d, info.vmas);
+}
+
+static struct lift_range range_of(uintptr_t start, size_t len)
+{
+	return (struct lift_range){start, start + ALIGN_UP(len, PAGE)};
+}
+
+/* --- what happens to mappings ---------------------------------------------------------------------- */
+
+static uint64_t huge_page_of(int flags)
+{
+	unsigned shift;
+
+	if (!(flags & MAP_HUGETLB))
+		return PAGE;
+	shift = (unsigned)flags >> 26 & 0x3f;
+	return shift ? (uint64_t)1 << shift : LIFT_HUGE_BYTES;
+}
+
+void lift_place_mapped(uintptr_t start, size_t len, int prot, int flags, int fd)
+{
+	struct lift_request req = {.origin = LIFT_ORIGIN_MMAP_FILE_PRIVATE, .bytes = len};
+	uint64_t page = huge_page_of(flags);
+	bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
+	long fs;
+
+	(void)prot;
+	if (flags & MAP_ANONYMOUS) {
+		req.origin = shared ? LIFT_ORIGIN_MMAP_ANON_SHARED : LIFT_ORIGIN_MMAP_ANON_PRIVATE;
+	} else if (shared && fd >= 0) {
+		fs = lift_sys_fs_type(fd);
+		req.origin = fs == TMPFS_MAGIC_NR ? LIFT_ORIGIN_MMAP_TMPFS_SHARED
+			: fs == HUGETLBFS_MAGIC_NR ? LIFT_ORIGIN_MMAP_HUGETLB_FILE
+						   : LIFT_ORIGIN_MMAP_FILE_SHARED;
+		if (fs == HUGETLBFS_MAGIC_NR)
+			page = LIFT_HUGE_BYTES;
+	}
+	if (!lift_registry_enter())
+		return;
+	/* The page cache of a regular file follows the task policy, whatever its mapping says (mbind(2)). */
+	if (req.origin == LIFT_ORIGIN_MMAP_FILE_SHARED || req.origin == LIFT_ORIGIN_MMAP_FILE_PRIVATE)
+		lift_registry_cut(range_of(start, len));
+	else
+		place(range_of(start, len), lift_classify(&req), 0, page, shared);
+	lift_registry_leave();
+}
+
+void lift_place_attached(uintptr_t start, size_t len)
+{
+	struct lift_request req = {.origin = LIFT_ORIGIN_SYSV_SHM, .bytes = len};
+
+	if (!lift_registry_enter())
+		return;
+	place(range_of(start, len), lift_classify(&req), 0, LIFT_HUGE_BYTES, true);
+	lift_registry_leave();
+}
+
+void lift_place_detached(uintptr_t start)
+{
+	struct lift_region *r;
+
+	if (!lift_registry_enter())
+		return;
+	r = lift_regions_find(lift_registry_regions(), start);
+	if (r && r->info.range.start == start)
+		lift_registry_cut(r->info.range);
+	lift_registry_leave();
+}
+
+/* Decides about what the heap got before the machine was read. Under the lock. */
+static void place_early_heap(void)
+{
+	struct lift_range r = m.early_heap;
+
+	m.early_heap = (struct lift_range){0, 0};
+	if (!lift_range_empty(r))
+		place(r, LIFT_CLASS_SLAB, REGION_HEAP, PAGE, false);
+}
+
+void lift_place_heap(uintptr_t start, size_t len)
+{
+	struct lift_range r = range_of(start, len);
+
+	if (!lift_registry_enter())
+		return;
+	/*
+	 * Every process gets one; most never need a second. What is touched until the machine is read
+	 * lies where the kernel's default puts it, which is local as well.
+	 */
+	if (!m.read && lift_range_empty(m.early_heap)) {
+		m.early_heap = r;
+	} else {
+		place(r, LIFT_CLASS_SLAB, REGION_HEAP, PAGE, false);
+		place_early_heap();
+	}
+	lift_registry_leave();
+}
+
+void lift_place_block(uintptr_t start, size_t len)
+{
+	struct lift_request req = {.origin = LIFT_ORIGIN_HEAP, .bytes = len};
+
+	if (!lift_registry_enter())
+		return;
+	place(range_of(start, len), lift_classify(&req), 0, PAGE, false);
+	lift_registry_leave();
+}
+
+void lift_place_unmapped(uintptr_t start, size_t len)
+{
+	if (!lift_registry_enter())
+		return;
+	lift_registry_cut(range_of(start, len));
+	lift_registry_leave();
+}
+
+void lift_place_remapped(uintptr_t old, size_t old_len, uintptr_t new, size_t new_len, bool keep_old)
+{
+	struct lift_range from = range_of(old, old_len);
+	struct lift_range to = range_of(new, new_len);
+	struct lift_region *region;
+	struct lift_region_info info = {.flags = REGION_TAKEN};
+	uintptr_t grown;
+
+	/* An old size of 0 duplicates a shared mapping: its object has the policy, there is nothing to do. */
+	if (lift_range_empty(from) || keep_old) {
+		lift_registry_cut(to);
+		return;
+	}
+	region = lift_regions_find(lift_registry_regions(), from.end - 1);
+	if (region)
+		info = region->info;
+	/* The policies moved with the mapping. What is new at its end would all follow the last chunk. */
+	if (lift_range_bytes(to) > lift_range_bytes(from) && info.kind == LIFT_PLACE_CHUNKS &&
+		!(info.flags & REGION_TAKEN)) {
+		grown = to.start + lift_range_bytes(from);
+		lift_registry_move(from, (struct lift_range){to.start, grown});
+		place((struct lift_range){grown, to.end}, info.cls, info.flags & REGION_HEAP, PAGE, false);
+	} else {
+		lift_registry_move(from, to);
+	}
+}
+
+/* --- the program's own policies --------------------------------------------------------------------- */
+
+void lift_place_range_taken(uintptr_t start, size_t len)
+{
+	struct lift_region_info info = {
+		.range = range_of(start, len),
+		.cls = LIFT_CLASS_ANON,
+		.kind = LIFT_PLACE_NONE,
+		.flags = REGION_TAKEN,
+	};
+
+	if (lift_range_empty(info.range) || !lift_registry_enter())
+		return;
+	lift_registry_add(&info);
+	lift_registry_leave();
+}
+
+void lift_place_thread_policy(int mode)
+{
+	struct lift_regions *regions = lift_registry_regions();
+	struct lift_region *r;
+
+	if ((mode & ~LIFT_MPOL_F_MASK) == LIFT_MPOL_DEFAULT || !lift_registry_enter())
+		return;
+	for (r = lift_regions_first(regions, 0); r; r = lift_regions_next(r)) {
+		if (r->info.kind == LIFT_PLACE_NONE || (r->info.flags & REGION_TAKEN))
+			continue;
+		(void)lift_sys_mbind((void *)r->info.range.start, lift_range_bytes(r->info.range),
+			LIFT_MPOL_DEFAULT, NULL, 0);
+		lift_vmabudget_give(lift_registry_budget(), lift_regions_charge(regions, r, 0));
+		r->info.kind = LIFT_PLACE_NONE;
+	}
+	lift_registry_leave();
+}
+
+/* --- page cache -------------------------------------------------------------------------------------- */
+
+/* The nodes that NUMALIFT_PAGECACHE asks for, as far as this process may use them. Under the lock. */
+static void pagecache_nodes(struct lift_nodeset *ret)
+{
+	const struct lift_pagecache_option *o = &lift_config_now()->pagecache;
+
+	if (o->kind == LIFT_PAGECACHE_INTERLEAVE || o->nodes.kind == LIFT_NODES_FAST)
+		*ret = *lift_tiers_fast(&m.tiers);
+	else if (o->nodes.kind == LIFT_NODES_ALL)
+		lift_topology_memory_nodes(&m.topo, ret);
+	else
+		*ret = o->nodes.set;
+	lift_nodeset_and(ret, ret, &m.view.allowed);
+}
+
+/*
+ * The page cache follows the task policy of whoever reads or writes a file first (mbind(2), NOTES), so
+ * that one is set, on the main thread before there are others: all threads inherit it. What else would
+ * follow it is bound by place(). A policy that the process was started with is its own, unless it is
+ * exactly this one: then the parent had the same library.
+ */
+static void pagecache_start(void)
+{
+	struct lift_nodeset have = {{0}};
+	int mode = LIFT_MPOL_DEFAULT;
+	long err;
+
+	pagecache_nodes(&m.pagecache_nodes);
+	m.pagecache_mode = LIFT_MPOL_INTERLEAVE;
+	if (lift_nodeset_count(&m.pagecache_nodes) < 2) {
+		lift_log_given_up("NUMALIFT_PAGECACHE: fewer than two of the nodes can be used, so the page "
+				  "cache stays local");
+		return;
+	}
+	if (lift_sys_get_mempolicy(&mode, &have, NULL) < 0)
+		return;
+	if (mode != LIFT_MPOL_DEFAULT &&
+		(mode != m.pagecache_mode || !lift_nodeset_equal(&have, &m.pagecache_nodes)))
+		return;
+	err = lift_sys_set_mempolicy(m.pagecache_mode, &m.pagecache_nodes);
+	if (err < 0)
+		lift_log_given_up("NUMALIFT_PAGECACHE: set_mempolicy is refused (%s), so the page cache "
+				  "stays local",
+			errno_name(err));
+	else
+		m.pagecache = true;
+}
+
+void lift_place_start(void)
+{
+	if (lift_config_now()->pagecache.kind == LIFT_PAGECACHE_OFF || !lift_registry_enter())
+		return;
+	if (atomic_load_explicit(&lift_placing, memory_order_relaxed) && machine()) {
+		pagecache_start();
+		place_early_heap();
+	}
+	lift_registry_leave();
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Placement: looks at every mapping that is worth a decision, asks policy/placement what to do, and binds
+ * the range. On a machine with one node lift_placing is 0 and nothing here is ever called.
+ *
+ * The machine is read when the first decision is due, not at start: a compiler run by the thousand should
+ * not pay for sysfs. What the kernel refuses stays as it was, is counted, and said once.
+ * All calls keep errno, never fail, and are safe from any thread and from signal handlers (where they
+ * may do nothing).
+ */
+#ifndef NUMALIFT_SHIM_PLACE_H
+#define NUMALIFT_SHIM_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/types.h"
+
+extern __attribute__((visibility("hidden"))) _Atomic bool lift_placing;
+
+/* From lift_boot(). nodes: how many there are with memory; 1 or 0 turns placement off. */
+void lift_place_boot(unsigned nodes);
+
+/* The constructor's part: the page cache policy, messages. */
+void lift_place_start(void);
+
+/* After a successful mmap. */
+void lift_place_mapped(uintptr_t start, size_t len, int prot, int flags, int fd);
+/* After shmat: a System V segment. */
+void lift_place_attached(uintptr_t start, size_t len);
+void lift_place_detached(uintptr_t start);
+/* mimalloc's granules, and blocks that are mappings of their own. */
+void lift_place_heap(uintptr_t start, size_t len);
+void lift_place_block(uintptr_t start, size_t len);
+void lift_place_unmapped(uintptr_t start, size_t len);
+/* After a successful mremap, with the registry's lock held by the caller. */
+void lift_place_remapped(uintptr_t old, size_t old_len, uintptr_t new, size_t new_len, bool keep_old);
+
+/* The program bound a range itself: it is its own from now on. */
+void lift_place_range_taken(uintptr_t start, size_t len);
+/*
+ * The calling thread has a memory policy of its own now (mode is not MPOL_DEFAULT): what was bound for
+ * placement's sake is unbound again, so that the policy decides about every page not yet touched.
+ */
+void lift_place_thread_policy(int mode);
+
+/* True when policies may not be set in this process any more (a sandbox went up). */
+void lift_place_sandboxed(void);
+
+#endif
