@@ -1,6 +1,6 @@
-"""Machine descriptions: the text format, and the QEMU arguments that build such a machine.
+"""Machine descriptions: the text format and what it says.
 
-Knows nothing of kernels, roots or processes. Every complaint names file, line and word.
+Knows nothing of firmware tables, kernels, roots or processes. Every complaint names file, line and word.
 """
 
 import re
@@ -45,6 +45,19 @@ class Machine:
         self.name = name
         self.nodes = {}
         self.pairs = {"distance": {}, "latency": {}, "bandwidth": {}}
+
+    def in_order(self):
+        return [self.nodes[i] for i in sorted(self.nodes)]
+
+    def online(self):
+        """The ids that the kernel is to show, as it writes them: 0-1,4."""
+        runs = []
+        for n in self.in_order():
+            if runs and runs[-1][1] == n.id - 1:
+                runs[-1][1] = n.id
+            else:
+                runs.append([n.id, n.id])
+        return ",".join("%d" % a if a == b else "%d-%d" % (a, b) for a, b in runs)
 
     def memory(self):
         return sum(n.mem for n in self.nodes.values())
@@ -195,7 +208,7 @@ def _check(machine):
 
     if not machine.nodes:
         raise GuestError("%s: describes no node; at least 'node 0 mem=512M cpus=1'" % machine.name)
-    nodes = [machine.nodes[i] for i in sorted(machine.nodes)]
+    nodes = machine.in_order()
     if not machine.cpus():
         bad(nodes[0], "some node needs cpus=1 or more")
     if machine.cpus() > MAX_CPUS:
@@ -209,6 +222,8 @@ def _check(machine):
         bad(nodes[0], "the first node needs a CPU, the guest boots there")
     rated = [n for n in nodes if n.latency or n.bandwidth]
     for node in nodes:
+        if not (node.mem or node.cpus or node.hotplug):
+            bad(node, "has neither memory nor CPUs; leave the line out for a gap in the numbers")
         if bool(node.latency) != bool(node.bandwidth):
             bad(node, "latency= and bandwidth= go together")
         if rated and not node.latency:

@@ -289,6 +289,14 @@ class Root:
         _header(out, 0, "TRAILER!!!", 0, 0)
 
 
+def early(out, tables):
+    """An archive of its own, at the very front, where the kernel looks for firmware tables."""
+    for number, (name, content) in enumerate(tables, 1):
+        _header(out, number, "kernel/firmware/acpi/%s.aml" % name, stat.S_IFREG | 0o444, len(content))
+        out.write(content + b"\0" * (-len(content) % 4))
+    _header(out, 0, "TRAILER!!!", 0, 0)
+
+
 def _header(out, number, path, mode, size):
     name = os.fsencode(path) + b"\0"
     links = 2 if stat.S_ISDIR(mode) else 1

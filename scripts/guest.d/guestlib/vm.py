@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from . import GuestError
+from . import GuestError, acpi
 
 QEMU = "qemu-system-x86_64"
 CONSOLE_KEPT = 256 * 1024
@@ -212,45 +212,30 @@ def _receive(sock):
 
 
 def qemu_arguments(machine, kernel, append):
-    """All but the initramfs and the channels."""
+    """All but the initramfs and the channels. QEMU knows of nodes only where memory devices need it."""
     memory, cpus = machine.memory(), machine.cpus()
-    hotplug = [n for n in machine.nodes.values() if n.hotplug]
+    devices = [r for r in acpi.layout(machine) if r[3]]
     size = "%dM" % (memory >> 20)
-    if hotplug:
+    more = []
+    if devices:
+        # each may end up to a GiB after where it could, and QEMU keeps a GiB for each to align it
         size += ",slots=%d,maxmem=%dM" % (
-            len(hotplug), (memory + sum(n.hotplug for n in hotplug) >> 20) + 1024)
-    args = ["-machine", "q35,hmat=%s" % ("on" if machine.has_hmat() else "off"),
-            # five-level paging: a 6.12 boot crashed with it under QEMU 7.2
-            "-cpu", "max,la57=off", "-accel", "tcg,thread=multi",
+            len(devices), (memory >> 20) + sum(-(-r[2] >> 30) * -1024 for r in devices))
+        append = "memhp_default_state=online_movable " + append
+        more = ["-object", "memory-backend-ram,id=ram,size=%dM" % (memory >> 20),
+                "-numa", "node,nodeid=0,cpus=0-%d,memdev=ram" % (cpus - 1)]
+        for ident in range(1, max(machine.nodes) + 1):
+            more += ["-numa", "node,nodeid=%d" % ident]
+        for ident, start, length, _ in devices:
+            more += ["-object", "memory-backend-ram,id=dimm%d,size=%dM" % (ident, length >> 20),
+                     "-device", "pc-dimm,id=unplug%d,memdev=dimm%d,node=%d,addr=%d"
+                     % (ident, ident, ident, start)]
+    return ["-machine", "q35",
+            # QEMU before 8.1 computes cmpxchg16b's flags from stale state, and an interrupt at that
+            # moment brings a kernel down whose allocator uses it (6.12: every other boot). Without
+            # the fifth level of page tables a software page walk is shorter.
+            "-cpu", "max,la57=off,cx16=off", "-accel", "tcg,thread=multi",
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-            "-m", size,
             # a socket for each CPU: the scheduler refuses one that spans nodes
-            "-smp", "%d,sockets=%d,cores=1,threads=1" % (cpus, cpus),
-            "-kernel", kernel, "-append", append]
-    next_cpu = 0
-    for ident in range(max(machine.nodes) + 1):
-        node = machine.nodes.get(ident)
-        text = "node,nodeid=%d" % ident
-        if node and node.cpus:
-            text += ",cpus=%d-%d" % (next_cpu, next_cpu + node.cpus - 1)
-            next_cpu += node.cpus
-        if node and node.mem:
-            args += ["-object", "memory-backend-ram,id=ram%d,size=%dM" % (ident, node.mem >> 20)]
-            text += ",memdev=ram%d" % ident
-        if node and machine.has_hmat():
-            text += ",initiator=%d" % machine.initiator(ident)
-        args += ["-numa", text]
-    for a in machine.nodes:
-        for b in machine.nodes:
-            args += ["-numa", "dist,src=%d,dst=%d,val=%d" % (a, b, machine.distance(a, b))]
-    if machine.has_hmat():
-        for a in machine.nodes:
-            for b in machine.nodes if machine.nodes[a].cpus else ():
-                where = "hmat-lb,initiator=%d,target=%d,hierarchy=memory,data-type=" % (a, b)
-                args += ["-numa", where + "access-latency,latency=%d" % machine.access("latency", a, b),
-                         "-numa", where + "access-bandwidth,bandwidth=%dM"
-                         % machine.access("bandwidth", a, b)]
-    for n in hotplug:
-        args += ["-object", "memory-backend-ram,id=dimm%d,size=%dM" % (n.id, n.hotplug >> 20),
-                 "-device", "pc-dimm,id=unplug%d,memdev=dimm%d,node=%d" % (n.id, n.id, n.id)]
-    return args
+            "-m", size, "-smp", "%d,sockets=%d,cores=1,threads=1" % (cpus, cpus),
+            "-kernel", kernel, "-append", append] + more
