@@ -1,0 +1,26 @@
+/* The malloc family and the C++ operators keep glibc's contracts to the letter. */
+#include "tests/shim/victim_row.h"
+
+VICTIM(natural_alignment, .victim = "align_natural")
+VICTIM(alignment_asked_for, .victim = "align_asked")
+VICTIM(bad_alignment, .victim = "align_errors")
+VICTIM(nothing_asked_for, .victim = "zero_size")
+VICTIM(refused_sizes, .victim = "overflow")
+VICTIM(errno_is_kept, .victim = "errno_kept")
+VICTIM(realloc_keeps_content, .victim = "realloc_keeps")
+VICTIM(usable_size, .victim = "usable_size")
+VICTIM(calloc_is_zero, .victim = "calloc_zero")
+VICTIM(rare_names, .victim = "rare_names")
+VICTIM(mallinfo_is_honest, .victim = "mallinfo_grows")
+VICTIM(freed_by_other_threads, .victim = "cross_free")
+VICTIM(buffer_grows_to_a_gigabyte, .victim = "realloc_large")
+VICTIM(large_blocks, .victim = "large_blocks")
+VICTIM(blocks_made_by_libc, .victim = "libc_blocks")
+VICTIM(million_blocks, .victim = "million")
+
+VICTIM(cxx_all_forms, .victim = "cxx_forms")
+VICTIM(cxx_bad_alloc, .victim = "cxx_fail")
+VICTIM(cxx_bad_alloc_static_library, .victim = "cxx_fail_static")
+VICTIM(cxx_operators_of_the_program, .victim = "cxx_own")
+VICTIM(cxx_exceptions, .victim = "cxx_throw")
+VICTIM(cxx_threads, .victim = "cxx_threads")

@@ -1,0 +1,130 @@
+/* Other worlds: static programs, sanitizers, debuggers, interpreters, compilers, secure execution.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/shim/victim_row.h"
+
+#define ASAN_ANY_ORDER "ASAN_OPTIONS=verify_asan_link_order=0"
+
+VICTIM(static_program, .victim = "static_work")
+VICTIM(asan, .victim = "asan_work", .env = {ASAN_ANY_ORDER})
+VICTIM(asan_inside, .victim = "asan_static_work")
+VICTIM(asan_first, .victim = "plain_work", .before = "libasan.so.8")
+VICTIM(asan_finds, .victim = "asan_bad", .env = {ASAN_ANY_ORDER}, .want_exit = 1, .want_out = "",
+	.err_has = "heap-use-after-free")
+VICTIM(asan_inside_finds, .victim = "asan_static_bad", .want_exit = 1, .want_out = "",
+	.err_has = "heap-use-after-free")
+VICTIM(tsan, .victim = "tsan_work")
+VICTIM(ubsan, .victim = "ubsan_work")
+VICTIM(lsan, .victim = "lsan_work")
+
+VICTIM(valgrind, .tool = "valgrind", .args = {"-q", "--error-exitcode=9", "@plain_work"},
+	.seconds = 120)
+VICTIM(valgrind_cxx, .tool = "valgrind", .args = {"-q", "--error-exitcode=9", "@cxx_own"},
+	.seconds = 120)
+VICTIM(gdb, .tool = "gdb",
+	.args = {"-q", "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex",
+		"break stop_here", "-ex", "run", "-ex", "continue", "-ex", "bt", "-ex", "continue",
+		"-ex", "continue", "@debugged"},
+	.out_has = "exited normally", .err_lines = 9)
+
+VICTIM(shell, .tool = "sh",
+	.args = {"-c",
+		"seq 2000 | sort -r | awk '{ s += $1 } END { print s }'; echo $(ls / | wc -l)"},
+	.as_plain = true)
+VICTIM(bash, .tool = "bash",
+	.args = {"-c",
+		"a=(); for i in {1..3000}; do a+=($i); done; echo ${#a[@]} $(echo ${a[@]} | wc -c);"
+		"cat <(echo in) | tr a-z A-Z; coproc cat; echo x >&${COPROC[1]}; read l "
+		"<&${COPROC[0]}; echo $l"},
+	.as_plain = true)
+VICTIM(python, .tool = "python3",
+	.args = {"-c", "import threading, subprocess, mmap, json\n"
+		       "d = {i: str(i) * 9 for i in range(50000)}\n"
+		       "t = [threading.Thread(target=lambda: json.dumps(d)) for _ in range(3)]\n"
+		       "[x.start() for x in t]; [x.join() for x in t]\n"
+		       "m = mmap.mmap(-1, 1 << 20); m.resize(1 << 22); m[5] = 9\n"
+		       "print(len(json.dumps(d)), subprocess.check_output(['echo', 'hi']), m[5])"},
+	.as_plain = true)
+VICTIM(python_processes, .tool = "python3",
+	.args = {"-c", "import multiprocessing as m\n"
+		       "def f(x): return len(bytearray(x * 1000))\n"
+		       "p = m.get_context('fork').Pool(3)\n"
+		       "print(sum(p.map(f, range(300)))); p.close(); p.join()"},
+	.as_plain = true)
+VICTIM(perl, .tool = "perl",
+	.args = {"-e",
+		"my %h = map { $_ => 'x' x $_ } 1..3000; my $s = join ',', sort keys %h;"
+		"print length($s), ' ', `echo sub`; fork or exit 3; wait; print $? >> 8, \"\\n\""},
+	.as_plain = true)
+VICTIM(sqlite, .tool = "sqlite3",
+	.args = {":memory:",
+		"create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 "
+		"from n where i < 50000) insert into t select i, hex(i) from n; create index x on "
+		"t(b); select count(*), sum(a), max(b) from t where b > '3'"},
+	.as_plain = true)
+VICTIM(compiler, .tool = "sh",
+	.args = {"-c", "d=$(mktemp -d) && printf '#include <stdio.h>\\nint main(void) { "
+		       "puts(\"made\"); }' > "
+		       "$d/a.c && cc -O1 -g -o $d/a $d/a.c && $d/a; r=$?; rm -r $d; exit $r"},
+	.as_plain = true)
+VICTIM(node, .tool = "node",
+	.args = {"-e", "let a = []; for (let i = 0; i < 2e5; i++) a.push({i, s: 'x' + i});"
+		       "console.log(a.length, JSON.stringify(a).length,"
+		       "require('child_process').execSync('echo sub').toString())"},
+	.as_plain = true)
+VICTIM(java, .tool = "sh",
+	.args = {"-c", "command -v java > /dev/null || exit 77; d=$(mktemp -d) && printf 'class A "
+		       "{ public static "
+		       "void main(String[] a) throws Exception { var l = new "
+		       "java.util.ArrayList<byte[]>(); for "
+		       "(int i = 0; i < 300; i++) l.add(new byte[i * 100]); "
+		       "System.out.println(l.size()); } }' > "
+		       "$d/A.java && java -Xmx256m $d/A.java; r=$?; rm -r $d; exit $r"},
+	.as_plain = true, .seconds = 120)
+VICTIM(archive, .tool = "sh",
+	.args = {"-c", "tar -cf - -C /etc passwd group | gzip | gunzip | tar -tvf - | awk '{ print "
+		       "$3, $6 }'; "
+		       "find /etc -maxdepth 1 -name 'p*' | sort | xargs -n 3 | grep -c ."},
+	.as_plain = true)
+
+/* ld.so leaves preloads out of programs that run with more rights than their user. */
+Test(preloaded, secure_execution)
+{
+	static struct victim_outcome got;
+	const char *library = strrchr(victim_library(), '/');
+	char folder[] = "/tmp/victim-secure-XXXXXX";
+	char path[64];
+	char command[9000];
+
+	if (geteuid() != 0)
+		cr_skip_test("needs root");
+	cr_assert(library && mkdtemp(folder) && !chmod(folder, 0755));
+	snprintf(path, sizeof(path), "%s/is_mapped", folder);
+	snprintf(command, sizeof(command), "cp '%s' '%s' && cp '%s' '%s' && chmod 4755 '%s'",
+		victim_path("is_mapped"), path, victim_library(), folder, path);
+	cr_assert(system(command) == 0, "cannot make a setuid copy");
+	snprintf(command, sizeof(command), "%s%s", folder, library);
+
+	const char *args[] = {library + 1, NULL};
+	struct victim_order order = {.path = path, .args = args, .preload = command, .user = 65534};
+	int refused = victim_run(&order, &got);
+
+	snprintf(command, sizeof(command), "rm -r '%s'", folder);
+	cr_assert(system(command) == 0);
+	cr_assert(refused == 0 && got.status == 0, "status %#x: %s", (unsigned)got.status, got.out);
+	cr_assert(!strcmp(got.out, "no\n"), "the library was in a setuid program: %s", got.out);
+}
+
+Test(preloaded, is_there)
+{
+	const char *library = strrchr(victim_library(), '/');
+	struct victim_row row = {
+		.victim = "is_mapped", .args = {library ? library + 1 : "?"}, .want_out = "yes\n"};
+
+	victim_row_check(&row, true);
+}
