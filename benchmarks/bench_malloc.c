@@ -813,6 +813,7 @@ static int run(const struct workload *what, unsigned threads, double scale)
 		getrusage(RUSAGE_CHILDREN, &child);
 		cpu += (double)(child.ru_utime.tv_sec + child.ru_stime.tv_sec);
 		cpu += (double)(child.ru_utime.tv_usec + child.ru_stime.tv_usec) * 1e-6;
+		after.ru_minflt += child.ru_minflt;
 	}
 	for (unsigned i = 0; i < threads; i++) {
 		done += workers[i].done;
