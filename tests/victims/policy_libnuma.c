@@ -67,7 +67,8 @@ int main(void)
 	numa_set_localalloc();
 	exercise_heap(6, 1000);
 	CHECK(mode_at(NULL) == MPOL_PREFERRED || mode_at(NULL) == MPOL_LOCAL);
-	char *block = malloc(8 * MIB); /* placing a block of the heap is the program's right */
+	char *block = aligned_alloc(
+		4096, 8 * MIB); /* placing a block of the heap is the program's right */
 
 	CHECK(block);
 	numa_interleave_memory(block, 8 * MIB, nodes);
