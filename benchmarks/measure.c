@@ -24,10 +24,34 @@ static volatile pid_t program;
 static void end_program(int number)
 {
 	(void)number;
-	if (program > 0)
-		kill(program, SIGKILL);
-	else
-		_exit(1);
+	kill(program, SIGKILL);
+}
+
+/* Starts the program; no signal comes between its start and `program` being known. */
+static int start_program(char **argv)
+{
+	posix_spawnattr_t attributes;
+	sigset_t blocked;
+	sigset_t before;
+	pid_t pid;
+	int error;
+
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGTERM);
+	sigaddset(&blocked, SIGINT);
+	sigprocmask(SIG_BLOCK, &blocked, &before);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &before);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	error = posix_spawnp(&pid, argv[0], NULL, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	if (error == 0) {
+		program = pid;
+		signal(SIGTERM, end_program);
+		signal(SIGINT, end_program);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return error;
 }
 
 static double seconds(struct timeval t)
@@ -49,7 +73,7 @@ static int usage(FILE *to, int status)
 	      "\n"
 	      "Runs PROGRAM and writes its time, processor time and peak memory to REPORT as one\n"
 	      "line of JSON; the peak is that of its largest process. Exits as PROGRAM did.\n"
-	      "SIGTERM ends PROGRAM at once.\n"
+	      "SIGTERM and SIGINT end PROGRAM at once.\n"
 	      "\n"
 	      "  -p PRELOAD  value of LD_PRELOAD for PROGRAM\n"
 	      "  -o REPORT   file to write\n",
@@ -64,7 +88,6 @@ int main(int argc, char **argv)
 	double start;
 	double wall;
 	FILE *out;
-	pid_t pid;
 	int status;
 	int c;
 
@@ -85,22 +108,20 @@ int main(int argc, char **argv)
 		fprintf(stderr, "measure: %s: %s\n", report, strerror(errno));
 		return 1;
 	}
-	signal(SIGTERM, end_program);
 	start = now();
-	errno = posix_spawnp(&pid, argv[optind], NULL, NULL, argv + optind, environ);
+	errno = start_program(argv + optind);
 	if (errno != 0) {
 		fprintf(stderr, "measure: %s: %s\n", argv[optind], strerror(errno));
 		return 127;
 	}
-	program = pid;
-	while (wait4(pid, &status, 0, &used) < 0)
+	while (wait4(program, &status, 0, &used) < 0)
 		if (errno != EINTR)
 			return 1;
 	wall = now() - start;
 	fprintf(out,
 		"{\"pid\": %d, \"seconds\": %.6f, \"user\": %.6f, \"system\": %.6f, "
 		"\"peak_kib\": %ld, \"faults\": %ld}\n",
-		(int)pid, wall, seconds(used.ru_utime), seconds(used.ru_stime), used.ru_maxrss,
+		(int)program, wall, seconds(used.ru_utime), seconds(used.ru_stime), used.ru_maxrss,
 		used.ru_minflt);
 	if (fclose(out) != 0)
 		return 1;

@@ -7,6 +7,7 @@ disturbs both sides. The figure shown is the median of the rounds' ratios, with 
 the largest beside it.
 """
 
+import argparse
 import glob
 import json
 import math
@@ -110,8 +111,7 @@ def pattern(text):
     try:
         return re.compile(text)
     except re.error as error:
-        # argparse turns this into a usage error.
-        raise ValueError(str(error)) from error
+        raise argparse.ArgumentTypeError('not a regular expression: %s' % error) from error
 
 
 def settle(parser, options):
@@ -261,9 +261,13 @@ def check_output(argv, env, cwd=None, **more):
     except OSError as error:
         raise Failure('%s: %s' % (argv[0], error.strerror)) from error
     if done.returncode != 0:
-        raise Failure('%s ended with %s: %s' % (os.path.basename(argv[0]), done.returncode,
-                                               last_line(done.stderr)))
+        raise Failure('%s %s: %s' % (os.path.basename(argv[0]), how_it_ended(done.returncode),
+                                     last_line(done.stderr)))
     return done.stdout
+
+
+def how_it_ended(status):
+    return 'ended with %d' % status if status >= 0 else 'was ended by signal %d' % -status
 
 
 def last_line(text):
@@ -403,6 +407,22 @@ def document(program, options, contenders, cells, failures, skipped, **more):
         'skipped': skipped,
         **more,
     }
+
+
+def run_driver(name, main):
+    """Calls main() and turns what can go wrong around it into an exit status."""
+    try:
+        status = main()
+        sys.stdout.flush()
+    except Failure as failure:
+        status = '%s: %s' % (name, failure)
+    except OSError as error:
+        # A pager that was left early is no reason for a message.
+        status = 1 if isinstance(error, BrokenPipeError) else '%s: %s' % (name, error)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        status = 130
+    sys.exit(status)
 
 
 def write_json(path, content):
