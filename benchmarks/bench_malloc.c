@@ -30,14 +30,14 @@ enum {
 	KIB = 1024,
 	MIB = 1024 * 1024,
 	PAGE = 4096,
-	TABLE = 4096,       /* entries of a worker's tables of sizes and of choices */
+	TABLE = 4096, /* entries of a worker's tables of sizes and of choices */
 	MAX_THREADS = 64,
-	BATCH = 10000,      /* blocks of a batch-* workload alive at once, over all threads */
-	LIVE = 2000,        /* blocks of `mixed` alive at once, over all threads */
-	SLOTS = 1000,       /* blocks one larson server owns */
-	SERVICE = 10000,    /* replacements a larson thread makes before it hands over */
-	PARCEL = 128,       /* blocks handed to another thread at a time */
-	DEPTH = 8,          /* parcels under way between two threads */
+	BATCH = 10000,   /* blocks of a batch-* workload alive at once, over all threads */
+	LIVE = 2000,     /* blocks of `mixed` alive at once, over all threads */
+	SLOTS = 1000,    /* blocks one larson server owns */
+	SERVICE = 10000, /* replacements a larson thread makes before it hands over */
+	PARCEL = 128,    /* blocks handed to another thread at a time */
+	DEPTH = 8,       /* parcels under way between two threads */
 };
 
 extern char **environ;
@@ -52,8 +52,8 @@ struct parcel {
 /* A bounded queue of parcels between two threads. */
 struct ring {
 	struct parcel parcel[DEPTH];
-	unsigned head;                  /* next to fill, owned by the sender */
-	unsigned tail;                  /* next to empty, owned by the receiver */
+	unsigned head; /* next to fill, owned by the sender */
+	unsigned tail; /* next to empty, owned by the receiver */
 	sem_t room;
 	sem_t ready;
 };
@@ -62,11 +62,11 @@ struct worker {
 	const struct workload *what;
 	unsigned index;
 	unsigned threads;
-	uint64_t ops;                   /* this worker's share of the work */
-	uint64_t done;                  /* operations carried out */
-	uint64_t bad;                   /* blocks that break the contract: contents, alignment */
+	uint64_t ops;  /* this worker's share of the work */
+	uint64_t done; /* operations carried out */
+	uint64_t bad;  /* blocks that break the contract: contents, alignment */
 	uint64_t seed;
-	struct ring *rings;             /* one per thread */
+	struct ring *rings; /* one per thread */
 	uint32_t size[TABLE];
 	uint32_t pick[TABLE];
 };
@@ -74,9 +74,9 @@ struct worker {
 struct workload {
 	const char *name;
 	void (*work)(struct worker *w);
-	size_t low, high;               /* range of block sizes */
-	uint64_t ops;                   /* over all threads, at scale 1 */
-	const char *threads;            /* thread counts that the driver uses */
+	size_t low, high;    /* range of block sizes */
+	uint64_t ops;        /* over all threads, at scale 1 */
+	const char *threads; /* thread counts that the driver uses */
 	const char *about;
 };
 
@@ -339,7 +339,7 @@ static void work_exchange(struct worker *w)
 
 struct server {
 	struct worker *w;
-	uint64_t first;                 /* where in the worker's work this thread starts */
+	uint64_t first; /* where in the worker's work this thread starts */
 	uint64_t count;
 	char **slot;
 };
@@ -602,7 +602,8 @@ static const struct workload workloads[] = {
 
 /*
  * Each path is a pair of functions, get_NAME and put_NAME, that call into the allocator N times
- * and nothing else, so that the cost of their calls as callgrind counts them is the cost of the path.
+ * and nothing else, so that the cost of their calls as callgrind counts them is the cost of the
+ * path.
  */
 enum { PATH_CALLS = 4000, PATH_LIVE = 8 };
 
@@ -659,12 +660,15 @@ typedef void path_fn(unsigned from, unsigned to);
 static const struct path {
 	path_fn *warm_get, *warm_put, *get, *put;
 	const char *name;
-	unsigned live;                  /* blocks alive at once: large ones cannot be many */
+	unsigned live; /* blocks alive at once: large ones cannot be many */
 	unsigned calls;
-	bool keeps;                     /* put does not release */
+	bool keeps; /* put does not release */
 } paths[] = {
 #define P(name, live, calls, keeps)                                                                \
-	{warm_get_##name, warm_put_##name, get_##name, put_##name, #name, live, calls, keeps}
+	{                                                                                          \
+		warm_get_##name, warm_put_##name, get_##name, put_##name, #name, live, calls,      \
+			keeps                                                                      \
+	}
 	P(malloc_8, 1000, PATH_CALLS, false),
 	P(malloc_16, 1000, PATH_CALLS, false),
 	P(malloc_64, 1000, PATH_CALLS, false),
@@ -822,8 +826,8 @@ static int run(const struct workload *what, unsigned threads, double scale)
 	printf("{\"name\": \"%s\", \"threads\": %u, \"ops\": %" PRIu64
 	       ", \"seconds\": %.6f, \"cpu_seconds\": %.6f, \"peak_kib\": %ld"
 	       ", \"faults\": %ld, \"bad_blocks\": %" PRIu64 "}\n",
-	       what->name, threads, done, wall, cpu, peak_kib(),
-	       after.ru_minflt - before.ru_minflt, bad);
+		what->name, threads, done, wall, cpu, peak_kib(),
+		after.ru_minflt - before.ru_minflt, bad);
 	return fflush(stdout) == 0 ? 0 : 1;
 }
 
@@ -832,8 +836,8 @@ static int list(void)
 	for (unsigned i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++)
 		printf("{\"name\": \"%s\", \"threads\": [%s], \"ops\": %" PRIu64
 		       ", \"about\": \"%s\"}\n",
-		       workloads[i].name, workloads[i].threads, workloads[i].ops,
-		       workloads[i].about);
+			workloads[i].name, workloads[i].threads, workloads[i].ops,
+			workloads[i].about);
 	return 0;
 }
 
@@ -848,7 +852,7 @@ static void usage(FILE *to)
 	      "  -s SCALE    amount of work, 1 is some tenths of a second (default 1)\n"
 	      "  --list      the workloads, one line of JSON each\n"
 	      "  --paths     walk single paths and print their names, to be run under callgrind\n",
-	      to);
+		to);
 }
 
 static int misuse(const char *what, const char *text)

@@ -77,7 +77,7 @@ static int usage(FILE *to, int status)
 	      "\n"
 	      "  -p PRELOAD  value of LD_PRELOAD for PROGRAM\n"
 	      "  -o REPORT   file to write\n",
-	      to);
+		to);
 	return status;
 }
 
