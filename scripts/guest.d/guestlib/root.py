@@ -101,13 +101,13 @@ class Root:
         self.add(path)
         return path
 
-    def has_program(self, word, folder):
-        """Whether the guest will find this first word of a command."""
+    def program_path(self, word, folder):
+        """Where the guest finds this first word of a command; None when it will not."""
         if "/" in word:
-            places = [os.path.join(folder, word)]
+            places = [os.path.normpath(os.path.join(folder, word))]
         else:
             places = [os.path.join(d, word) for d in GUEST_PATH.split(":")]
-        return any(self._find(p) for p in places)
+        return next((p for p in places if self._find(p)), None)
 
     def _find(self, path):
         for _ in range(40):

@@ -68,10 +68,14 @@ class Channel:
             self.sink(data[:cut])
 
 
-def _child_setup():
-    # its own group: Ctrl-C reaches only this script, which then ends QEMU in order
-    os.setpgid(0, 0)
+def _die_with_parent():
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _own_group():
+    # Ctrl-C reaches only this script, which then ends QEMU in order
+    os.setpgid(0, 0)
+    _die_with_parent()
 
 
 class Vm:
@@ -123,7 +127,7 @@ class Vm:
                 command, pass_fds=[initrd] + [c.theirs.fileno() for c in channels],
                 stdin=None if interactive else subprocess.DEVNULL,
                 stdout=None if interactive else subprocess.PIPE, stderr=subprocess.STDOUT,
-                preexec_fn=None if interactive else _child_setup)
+                preexec_fn=_die_with_parent if interactive else _own_group)
         except FileNotFoundError:
             raise GuestError("%s is missing: apt-get install qemu-system-x86" % self.qemu) from None
         try:
@@ -220,7 +224,7 @@ def qemu_arguments(machine, kernel, append):
     if devices:
         # each may end up to a GiB after where it could, and QEMU keeps a GiB for each to align it
         size += ",slots=%d,maxmem=%dM" % (
-            len(devices), (memory >> 20) + sum(-(-r[2] >> 30) * -1024 for r in devices))
+            len(devices), (memory >> 20) + sum(-(-r[2] // acpi.GIB) for r in devices) * 1024)
         append = "memhp_default_state=online_movable " + append
         more = ["-object", "memory-backend-ram,id=ram,size=%dM" % (memory >> 20),
                 "-numa", "node,nodeid=0,cpus=0-%d,memdev=ram" % (cpus - 1)]
