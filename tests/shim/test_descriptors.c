@@ -8,3 +8,6 @@ VICTIM(limit_10_from_the_start, .victim = "fd_limit", .limit = {{RLIMIT_NOFILE, 
 VICTIM(limit_3_later, .victim = "fd_limit", .args = {"3"})
 VICTIM(limit_64, .victim = "plain_work", .limit = {{RLIMIT_NOFILE, 64}})
 VICTIM(no_file_may_grow, .victim = "plain_work", .limit = {{RLIMIT_FSIZE, 1}})
+VICTIM(started_without, .victim = "fd_closed", .args = {"none"})
+VICTIM(complaint_into_a_broken_pipe, .victim = "fd_closed", .args = {"broken"})
+VICTIM(complaint_into_a_full_pipe, .victim = "fd_closed", .args = {"full"}, .seconds = 15)

@@ -7,6 +7,9 @@
 #include "tests/shim/victim_row.h"
 
 VICTIM(environment_moves, .victim = "env_moved")
+VICTIM(no_arguments, .victim = "exec_odd", .args = {"bare"})
+VICTIM(huge_environment, .victim = "exec_odd", .args = {"huge"})
+VICTIM(bare_environment, .victim = "exec_odd", .args = {"only"})
 VICTIM(switched_off, .victim = "plain_work", .env = {"NUMALIFT=off"})
 VICTIM(switched_off_and_beside, .victim = "beside_preload", .env = {"NUMALIFT=off"},
 	.before = "pre_count.so", .after = "pre_mmap.so")

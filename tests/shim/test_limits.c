@@ -15,6 +15,8 @@ SPACE_ROW(data, RLIMIT_DATA, 64)
 SPACE_ROW(data, RLIMIT_DATA, 128)
 SPACE_ROW(data, RLIMIT_DATA, 512)
 
+VICTIM(address_space_set_later_64, .victim = "fit_limit", .args = {"64", "self"})
+VICTIM(address_space_set_later_256, .victim = "fit_limit", .args = {"256", "self"})
 VICTIM(stacks_of_64k, .victim = "small_stacks", .args = {"64"})
 VICTIM(stacks_of_16k, .victim = "small_stacks", .args = {"16"})
 VICTIM(stack_limit_64k, .victim = "small_stacks", .args = {"32"}, .limit = {{RLIMIT_STACK, 65536}})

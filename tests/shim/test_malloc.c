@@ -18,9 +18,13 @@ VICTIM(large_blocks, .victim = "large_blocks")
 VICTIM(blocks_made_by_libc, .victim = "libc_blocks")
 VICTIM(million_blocks, .victim = "million")
 
+VICTIM(memory_of_ended_threads, .victim = "thread_leaves")
+VICTIM(openmp, .victim = "omp_work")
+
 VICTIM(cxx_all_forms, .victim = "cxx_forms")
 VICTIM(cxx_bad_alloc, .victim = "cxx_fail")
 VICTIM(cxx_bad_alloc_static_library, .victim = "cxx_fail_static")
 VICTIM(cxx_operators_of_the_program, .victim = "cxx_own")
 VICTIM(cxx_exceptions, .victim = "cxx_throw")
 VICTIM(cxx_threads, .victim = "cxx_threads")
+VICTIM(cxx_in_a_plugin_of_a_c_program, .victim = "cxx_plugin")

@@ -93,6 +93,31 @@ VICTIM(archive, .tool = "sh",
 		       "find /etc -maxdepth 1 -name 'p*' | sort | xargs -n 3 | grep -c ."},
 	.as_plain = true)
 
+VICTIM(make, .tool = "sh",
+	.args = {"-c", "d=$(mktemp -d) && cd $d && printf 'all: a b c d\\n%%: ; @echo made $@ "
+		       "$$(seq 300 | wc -l)\\n' > "
+		       "Makefile && make -s -j3 | sort; r=$?; cd / && rm -r $d; exit $r"},
+	.as_plain = true)
+VICTIM(git, .tool = "sh",
+	.args = {"-c",
+		"command -v git > /dev/null || exit 77; d=$(mktemp -d) && cd $d && git init -q . "
+		"&& seq 5000 > a "
+		"&& git add a && git -c user.name=x -c user.email=x@y commit -qm one && git gc -q "
+		"&& git log "
+		"--format=%s && git fsck && git grep -c 77; r=$?; cd / && rm -rf $d; exit $r"},
+	.as_plain = true)
+VICTIM(xz, .tool = "sh",
+	.args = {"-c",
+		"command -v xz > /dev/null || exit 77; seq 400000 | xz -1 -T2 | xz -d | md5sum"},
+	.as_plain = true)
+VICTIM(cxx_compiler, .tool = "sh",
+	.args = {"-c", "command -v c++ > /dev/null || exit 77; d=$(mktemp -d) && printf '#include "
+		       "<map>\\n#include "
+		       "<iostream>\\nint main() { std::map<int, int> m; m[1] = 2; std::cout << "
+		       "m[1] << std::endl; }' > "
+		       "$d/a.cc && c++ -O1 -o $d/a $d/a.cc && $d/a; r=$?; rm -r $d; exit $r"},
+	.as_plain = true)
+
 /* ld.so leaves preloads out of programs that run with more rights than their user. */
 Test(preloaded, secure_execution)
 {

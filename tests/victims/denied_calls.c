@@ -1,6 +1,7 @@
 /*
  * Like a container's profile: the NUMA, perf, userfaultfd and bpf calls give EPERM or ENOSYS from
- * before the program starts. Arguments: the errno, then (after the exec) "go".
+ * before the program starts; or "kill": they end the process, so nobody may try them on one node.
+ * Arguments: the errno or "kill", then (after the exec) "go".
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -26,6 +27,7 @@ int main(int argc, char **argv)
 	enum { COUNT = sizeof(denied) / sizeof(denied[0]) };
 	struct sock_filter code[2 * COUNT + 2];
 	struct sock_fprog program = {.len = 0, .filter = code};
+	const int kills = argc > 1 && !strcmp(argv[1], "kill");
 	unsigned error = argc > 1 ? (unsigned)atoi(argv[1]) : EPERM;
 	pthread_t thread[3];
 
@@ -35,8 +37,8 @@ int main(int argc, char **argv)
 		for (int i = 0; i < COUNT; i++) {
 			code[program.len++] = (struct sock_filter)BPF_JUMP(
 				BPF_JMP | BPF_JEQ | BPF_K, denied[i], 0, 1);
-			code[program.len++] = (struct sock_filter)BPF_STMT(
-				BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error);
+			code[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+				kills ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | error);
 		}
 		code[program.len++] =
 			(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -57,6 +59,8 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
+	if (kills)
+		return pass();
 	errno = 0;
 	CHECK(syscall(SYS_mbind, NULL, 0, 0, NULL, 0, 0) == -1 && errno == (int)error);
 	return pass();

@@ -1,8 +1,10 @@
 /*
  * Under RLIMIT_AS or RLIMIT_DATA a program can allocate 60 % of the limit in mixed sizes, is
- * refused cleanly beyond, and can go on after it has freed something. Argument: the limit in MiB.
+ * refused cleanly beyond, and can go on after it has freed something. Arguments: the limit in MiB,
+ * "self" where the program sets the limit itself after it has used its heap.
  */
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "victim.h"
 
@@ -24,6 +26,10 @@ int main(int argc, char **argv)
 	unsigned state = 5;
 	int count = 0;
 
+	if (argc > 2) {
+		exercise_heap(1, 2000);
+		CHECK(!setrlimit(RLIMIT_AS, &(struct rlimit){limit, limit}));
+	}
 	while (total < limit / 10 * 6) {
 		unsigned kind = rnd(&state) % 20;
 		size_t size = kind < 17   ? rnd(&state) % 2000 + 1
