@@ -3,17 +3,21 @@
 #include <errno.h>
 
 /*
- * With bytes and rounds below these no sum or product here leaves int64_t: a credit stays within
- * +-(2^60 + 8 * 2^56). Nobody has that much memory; a caller's garbage must not be undefined
- * behaviour.
+ * With bytes and rounds of at most a pebibyte a credit stays within 2^54 and the sum of all within
+ * 2^60, whatever is called in whatever order: a debit leaves at least -DEBT_ROUNDS rounds, a take
+ * at least -2 * bytes, and what one node is above the sum the others are below it.
  */
-#define BYTES_MAX (UINT64_C(1) << 60)
-#define ROUND_MAX (UINT64_C(1) << 56)
+#define BYTES_MAX (UINT64_C(1) << 50)
+#define ROUND_MAX (UINT64_C(1) << 50)
+
+/* Below this the rounding of shares to bytes would show after some thousand chunks. */
+#define ROUND_MIN LIFT_MIB
 
 /* Weights are scaled to this many bits, so that round % total times a weight fits 64 bits. */
 #define WEIGHT_BITS 26
 
-__extension__ typedef unsigned __int128 u128;
+/* For products of two credits. */
+__extension__ typedef __int128 i128;
 
 int lift_credits_init(struct lift_credits *ret, const struct lift_node_weight *weights, unsigned nr,
 		      uint64_t round_bytes)
@@ -29,6 +33,8 @@ int lift_credits_init(struct lift_credits *ret, const struct lift_node_weight *w
 		return -EINVAL;
 	if (round_bytes > ROUND_MAX)
 		round_bytes = ROUND_MAX;
+	if (round_bytes < ROUND_MIN)
+		round_bytes = ROUND_MIN;
 
 	memset(&c, 0, sizeof(c));
 	lift_nodeset_zero(&seen);
@@ -79,65 +85,69 @@ static bool eligible_at(const struct lift_credits *c, unsigned i,
 	return !eligible || lift_nodeset_test(eligible, c->node[i]);
 }
 
-/* Rounds until node @i has credit again. */
-static uint64_t rounds_owed(const struct lift_credits *c, unsigned i)
-{
-	return (uint64_t)-c->left[i] / c->share[i] + 1;
-}
-
 /*
- * Refills all, as often as it takes until one eligible node has credit. Nodes that are far in
- * debt get the same number of rounds, so what they owe relative to the others stays right. Credit
- * that a node did not use does not pile up: at the next turn it would get everything at once.
+ * Gives everybody @rounds shares. Who takes part keeps exactly what it is ahead or behind, so a
+ * refill never changes the order. Who does not cannot save up: at its next turn it would get
+ * everything at once.
  */
-static void refill(struct lift_credits *c, const struct lift_nodeset *eligible)
+static void refill(struct lift_credits *c, const struct lift_nodeset *eligible, int64_t rounds)
 {
-	uint64_t rounds = UINT64_MAX;
-
-	for (unsigned i = 0; i < c->nr; i++)
-		if (eligible_at(c, i, eligible) && rounds > rounds_owed(c, i))
-			rounds = rounds_owed(c, i);
 	for (unsigned i = 0; i < c->nr; i++) {
-		uint64_t room = c->share[i] - (uint64_t)c->left[i];
+		int64_t share = (int64_t)c->share[i];
 
-		if (rounds > room / c->share[i])
-			c->left[i] = (int64_t)c->share[i];
+		if (eligible_at(c, i, eligible) || rounds <= (share - c->left[i]) / share)
+			c->left[i] += rounds * share;
 		else
-			c->left[i] += (int64_t)(rounds * c->share[i]);
+			c->left[i] = share;
 	}
-	c->refills += rounds;
-}
-
-/* The node with credit that has the largest fraction of its share left; -1 when none has credit. */
-static int fullest(const struct lift_credits *c, const struct lift_nodeset *eligible)
-{
-	int best = -1;
-
-	for (unsigned i = 0; i < c->nr; i++) {
-		if (c->left[i] <= 0 || !eligible_at(c, i, eligible))
-			continue;
-		if (best < 0 || (u128)(uint64_t)c->left[i] * c->share[best] >
-				(u128)(uint64_t)c->left[best] * c->share[i])
-			best = (int)i;
-	}
-	return best;
+	c->refills += (uint64_t)rounds;
 }
 
 int lift_credits_take(struct lift_credits *c, const struct lift_nodeset *eligible, uint64_t bytes)
 {
-	bool any = false;
-	int best;
+	int64_t share = 0;
+	int64_t left = 0;
+	int best = -1;
+	int64_t b;
 
-	for (unsigned i = 0; i < c->nr && !any; i++)
-		any = eligible_at(c, i, eligible);
-	if (!any)
-		return -1;
-	best = fullest(c, eligible);
-	if (best < 0) {
-		refill(c, eligible);
-		best = fullest(c, eligible);
+	/* Nothing counts as a byte, so that somebody is behind. */
+	if (bytes == 0)
+		bytes = 1;
+	b = (int64_t)(bytes < BYTES_MAX ? bytes : BYTES_MAX);
+
+	for (unsigned i = 0; i < c->nr; i++) {
+		if (!eligible_at(c, i, eligible))
+			continue;
+		share += (int64_t)c->share[i];
+		left += c->left[i];
 	}
-	c->left[best] -= (int64_t)(bytes < BYTES_MAX ? bytes : BYTES_MAX);
+	if (share == 0)
+		return -1;
+	if (left <= 0) {
+		int64_t rounds = -left / share + 1;
+
+		refill(c, eligible, rounds);
+		left += rounds * share;
+	}
+
+	/*
+	 * Ideally each node has its part, share[i] / share, of what is left. Once these bytes are
+	 * taken that part is of left - b; a node with more than that has something to catch up on, and
+	 * there always is one, as the surpluses sum up to b. Of these, the one whose turn ends
+	 * first: with the bytes taken it is at its ideal again when the others have come down to
+	 * (left[i] - b) / share[i] as well, so the largest of these.
+	 */
+	for (unsigned i = 0; i < c->nr; i++) {
+		int64_t s = (int64_t)c->share[i];
+
+		if (!eligible_at(c, i, eligible) ||
+		    (i128)c->left[i] * share <= (i128)s * (left - b))
+			continue;
+		if (best < 0 || (i128)(c->left[i] - b) * (int64_t)c->share[best] >
+				(i128)(c->left[best] - b) * s)
+			best = (int)i;
+	}
+	c->left[best] -= b;
 	return c->node[best];
 }
 

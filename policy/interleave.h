@@ -2,9 +2,9 @@
  * Batch interleave: which node gets the next chunk, and how large chunks are.
  *
  * Every node has a credit in bytes, proportional to what it can hold or to a weight. A chunk is
- * taken from a node whose credit is left, and debited; so is, through lift_credits_debit(),
- * memory that went to a node for another reason, so that the sum of both is what stays in
- * proportion. When no eligible node has credit left all nodes are refilled together.
+ * taken from a node and debited; so is, through lift_credits_debit(), memory that went to a node
+ * for another reason, so that the sum of both is what stays in proportion. When the credit of the
+ * eligible nodes is used up all nodes are refilled together.
  *
  * No locks: the caller serialises calls on one lift_credits.
  */
@@ -19,7 +19,7 @@ struct lift_credits {
 	unsigned nr;
 	int node[LIFT_TOPO_NODES];       /* ids, ascending */
 	uint64_t share[LIFT_TOPO_NODES]; /* bytes per refill, at least 1 */
-	int64_t left[LIFT_TOPO_NODES];   /* at most share; negative: taken in advance */
+	int64_t left[LIFT_TOPO_NODES];   /* negative: taken in advance */
 	uint64_t refills;                /* rounds begun since init, for statistics */
 };
 
@@ -36,23 +36,26 @@ struct lift_credits {
  * id is out of range or given twice; -ENOSPC: more than LIFT_TOPO_NODES nodes. *ret is untouched
  * on failure.
  *
- * A round of a few chunks per node is right: the order within a round is even anyway (see
- * lift_credits_take()), and the round only bounds how far local allocations are looked back upon.
+ * A round of a few chunks per node is right (a MiB is used if it is less). It has no influence on
+ * the order; it only bounds how far back local allocations are made up for, and what a node saves
+ * up that is not eligible.
  */
 int lift_credits_init(struct lift_credits *ret, const struct lift_node_weight *weights, unsigned nr,
 		      uint64_t round_bytes);
 
 /*
  * Takes @bytes from one node and returns its id; -1 when no node of @eligible (NULL: all) has a
- * share here. The node is the one with the largest fraction of its share left, the lowest id
- * among equals: A B A B A for 3:2. That is smooth weighted round robin with the state in the
- * credits themselves, so debits count at once. Using up one node before the next, as the
- * kernel's zone batches do, was not taken: a region smaller than a batch would lie on one node
- * and have the bandwidth of one.
+ * share here. When the eligible nodes have used up their credit together, all are refilled. Of the
+ * nodes that are behind their share it is the one whose next chunk is due first, the lowest id
+ * among equals: A B A A B for 3:2. Over any run of calls with the same set and size every node is
+ * within one chunk of its share, whatever the shares, the size and the round are.
  *
- * @bytes may exceed the credit: the rest is owed and comes off the next rounds, which keeps
- * shares exact for chunks of any size. Over any run of calls with the same set each node is
- * within about one chunk of its share.
+ * Simpler orders were not taken. Using up one node before the next, as the kernel's zone batches do,
+ * leaves a region smaller than a batch on one node, with the bandwidth of one. The largest fraction
+ * of credit left serves all small nodes before a large one gets its second chunk; the largest
+ * surplus (smooth weighted round robin) strays up to three chunks with one large and seven small
+ * nodes. Nor does a node have to have credit itself: with chunks larger than a share that
+ * would decide instead of who is behind.
  */
 int lift_credits_take(struct lift_credits *c, const struct lift_nodeset *eligible, uint64_t bytes);
 

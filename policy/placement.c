@@ -320,7 +320,7 @@ unsigned lift_place_weights(const struct lift_config *cfg, const struct lift_mac
 	bool capacity_known = true;
 	unsigned nr = 0;
 
-	LIFT_NODESET_FOREACH(id, &decision->nodes) {
+	lift_nodeset_foreach(id, &decision->nodes) {
 		int i = lift_topology_find(view->topo, id);
 
 		if (i < 0)

@@ -70,7 +70,7 @@ int lift_topology_nearest(const struct lift_topology *topo, int from_id,
 	int best = -1;
 
 	/* Ascending ids, so that a strict comparison keeps the lowest among equals. */
-	LIFT_NODESET_FOREACH(id, candidates) {
+	lift_nodeset_foreach(id, candidates) {
 		unsigned distance;
 
 		if (lift_topology_find(topo, id) < 0)

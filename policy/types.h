@@ -193,7 +193,7 @@ static inline void lift_nodeset_andnot(struct lift_nodeset *ret, const struct li
 }
 
 /* for (int node = first; node >= 0; node = next) over the members, lowest first. */
-#define LIFT_NODESET_FOREACH(node, s)                                      \
+#define lift_nodeset_foreach(node, s)                                      \
 	for (int node = lift_nodeset_first(s); node >= 0;                  \
 	     node = lift_nodeset_next((s), node))
 
