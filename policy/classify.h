@@ -10,12 +10,12 @@
 
 /* How memory was asked for. */
 enum lift_origin {
-	LIFT_ORIGIN_HEAP,                /* malloc family */
-	LIFT_ORIGIN_MMAP_ANON_PRIVATE,   /* MAP_HUGETLB too */
+	LIFT_ORIGIN_HEAP,              /* malloc family */
+	LIFT_ORIGIN_MMAP_ANON_PRIVATE, /* MAP_HUGETLB too */
 	LIFT_ORIGIN_MMAP_ANON_SHARED,
-	LIFT_ORIGIN_SYSV_SHM,            /* SHM_HUGETLB too */
-	LIFT_ORIGIN_MMAP_TMPFS_SHARED,   /* memfd_create, shm_open, any file on tmpfs */
-	LIFT_ORIGIN_MMAP_HUGETLB_FILE,   /* a file on hugetlbfs, memfd with MFD_HUGETLB */
+	LIFT_ORIGIN_SYSV_SHM,          /* SHM_HUGETLB too */
+	LIFT_ORIGIN_MMAP_TMPFS_SHARED, /* memfd_create, shm_open, any file on tmpfs */
+	LIFT_ORIGIN_MMAP_HUGETLB_FILE, /* a file on hugetlbfs, memfd with MFD_HUGETLB */
 	LIFT_ORIGIN_MMAP_FILE_SHARED,
 	LIFT_ORIGIN_MMAP_FILE_PRIVATE,
 	LIFT_ORIGIN_MAX

@@ -27,26 +27,25 @@ enum kind {
 /* name, kind, member, default, accepted, help; in the order of the manual. */
 #define LIFT_CONFIG_OPTIONS(ROW)                                                                   \
 	ROW("NUMALIFT", KIND_SWITCH, enabled, "on", ACCEPTED_SWITCH,                               \
-	    "Switches everything on or off.")                                                      \
+		"Switches everything on or off.")                                                  \
 	ROW("NUMALIFT_PLACE", KIND_PLACE, place, "slab:local,anon:local,file:interleave",          \
-	    "slab|anon|file[>=SIZE]:local|interleave|weighted|bind=NODES|preferred=NODES,...",     \
-	    "Where each class of memory is placed, by size if need be.")                           \
+		"slab|anon|file[>=SIZE]:local|interleave|weighted|bind=NODES|preferred=NODES,...", \
+		"Where each class of memory is placed, by size if need be.")                       \
 	ROW("NUMALIFT_TIERS", KIND_TIERS, tiers, "", "node lists, fastest first, like 0,1;2",      \
-	    "The tiers of the machine, instead of those found.")                                   \
+		"The tiers of the machine, instead of those found.")                               \
 	ROW("NUMALIFT_WEIGHTS", KIND_WEIGHTS, weights, "", "NODE:WEIGHT,... like 0:3,1:1",         \
-	    "How much of weighted memory each node gets.")                                         \
+		"How much of weighted memory each node gets.")                                     \
 	ROW("NUMALIFT_BATCH", KIND_BATCH, batch_bytes, "2M", "auto, or a power of two 4K..64G",    \
-	    "Size of the pieces that are interleaved.")                                            \
+		"Size of the pieces that are interleaved.")                                        \
 	ROW("NUMALIFT_PAGECACHE", KIND_PAGECACHE, pagecache, "off",                                \
-	    "off|interleave|all|fast or node numbers and ranges like 0-1,3",                       \
-	    "Where page cache goes that the program fills.")                                       \
-	ROW("NUMALIFT_SCOPE", KIND_SCOPE, scope, "",                                              \
-	    "program names like a,b*; !name is left out",                                          \
-	    "Programs that are served; all if empty.")                                             \
+		"off|interleave|all|fast or node numbers and ranges like 0-1,3",                   \
+		"Where page cache goes that the program fills.")                                   \
+	ROW("NUMALIFT_SCOPE", KIND_SCOPE, scope, "", "program names like a,b*; !name is left out", \
+		"Programs that are served; all if empty.")                                         \
 	ROW("NUMALIFT_INHERIT", KIND_SWITCH, inherit, "on", ACCEPTED_SWITCH,                       \
-	    "Whether programs started by the program are served too.")                             \
+		"Whether programs started by the program are served too.")                         \
 	ROW("NUMALIFT_LOG", KIND_LOG, log, "warn", ACCEPTED_LOG,                                   \
-	    "How much is said on standard error.")
+		"How much is said on standard error.")
 
 struct row {
 	struct lift_option option;
@@ -56,11 +55,12 @@ struct row {
 
 #define ROW_OF(n, k, member, d, a, h)                                                              \
 	{                                                                                          \
-		.option = { .name = (n), .default_text = (d), .accepted = (a), .help = (h) },      \
-		.kind = (k), .offset = offsetof(struct lift_config, member),                       \
+		.option = {.name = (n), .default_text = (d), .accepted = (a), .help = (h)},        \
+		.kind = (k),                                                                       \
+		.offset = offsetof(struct lift_config, member),                                    \
 	},
 
-static const struct row rows[] = { LIFT_CONFIG_OPTIONS(ROW_OF) };
+static const struct row rows[] = {LIFT_CONFIG_OPTIONS(ROW_OF)};
 
 #define NR_ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -99,13 +99,13 @@ static size_t token_length(const struct lift_scan *s, const char *stops)
 
 static int refuse(struct trouble *t, int rc, const char *problem, const char *at, size_t length)
 {
-	*t = (struct trouble){ .problem = problem, .at = at, .length = length };
+	*t = (struct trouble){.problem = problem, .at = at, .length = length};
 	return rc;
 }
 
 /* The token at the cursor, up to one of @stops, is refused. */
 static int refuse_token(struct trouble *t, int rc, const char *problem, const struct lift_scan *s,
-			const char *stops)
+	const char *stops)
 {
 	return refuse(t, rc, problem, s->p, token_length(s, stops));
 }
@@ -136,7 +136,7 @@ static int take_word(struct lift_scan *s, const char *stops, const char *const *
 
 static int parse_switch(struct lift_scan *s, bool *ret, struct trouble *t)
 {
-	static const char *const words[] = { "off", "on", "0", "1", "no", "yes", "false", "true" };
+	static const char *const words[] = {"off", "on", "0", "1", "no", "yes", "false", "true"};
 	int i = take_word(s, "", words, 8);
 
 	if (i < 0)
@@ -148,8 +148,11 @@ static int parse_switch(struct lift_scan *s, bool *ret, struct trouble *t)
 static int parse_log(struct lift_scan *s, enum lift_log_level *ret, struct trouble *t)
 {
 	static const char *const words[] = {
-		[LIFT_LOG_OFF] = "off",   [LIFT_LOG_ERROR] = "error", [LIFT_LOG_WARN] = "warn",
-		[LIFT_LOG_INFO] = "info", [LIFT_LOG_DEBUG] = "debug",
+		[LIFT_LOG_OFF] = "off",
+		[LIFT_LOG_ERROR] = "error",
+		[LIFT_LOG_WARN] = "warn",
+		[LIFT_LOG_INFO] = "info",
+		[LIFT_LOG_DEBUG] = "debug",
 	};
 	int i = take_word(s, "", words, LIFT_LOG_MAX);
 
@@ -204,10 +207,10 @@ static int parse_size(struct lift_scan *s, const char *stops, uint64_t *ret, str
 }
 
 /* `all`, `fast` or a list. A comma that a digit follows belongs to the list. */
-static int parse_nodes(struct lift_scan *s, const char *stops, struct lift_nodes *ret,
-		       struct trouble *t)
+static int parse_nodes(
+	struct lift_scan *s, const char *stops, struct lift_nodes *ret, struct trouble *t)
 {
-	static const char *const words[] = { "all", "fast" };
+	static const char *const words[] = {"all", "fast"};
 	int word = take_word(s, stops, words, 2);
 	int rc;
 
@@ -292,7 +295,7 @@ static int parse_rule(struct lift_scan *s, struct lift_place_rule *ret, struct t
 
 static int parse_place(struct lift_scan *s, struct lift_place *ret, struct trouble *t)
 {
-	bool has_base[LIFT_CLASS_MAX] = { false };
+	bool has_base[LIFT_CLASS_MAX] = {false};
 
 	ret->nr = 0;
 	do {
@@ -305,15 +308,15 @@ static int parse_place(struct lift_scan *s, struct lift_place *ret, struct troub
 			return rc;
 		for (unsigned i = 0; i < ret->nr; i++)
 			if (ret->rule[i].cls == rule.cls &&
-			    ret->rule[i].min_bytes == rule.min_bytes)
+				ret->rule[i].min_bytes == rule.min_bytes)
 				return refuse(t, -EINVAL, "class and size are there twice", item.p,
-					      (size_t)(s->p - item.p));
+					(size_t)(s->p - item.p));
 		has_base[rule.cls] = has_base[rule.cls] || rule.min_bytes == 0;
 		for (int i = 0; i < LIFT_CLASS_MAX; i++)
 			missing += !has_base[i];
 		if (ret->nr + 1 + missing > LIFT_PLACE_RULES_MAX)
-			return refuse(t, -ERANGE, "too many items", item.p,
-				      (size_t)(s->p - item.p));
+			return refuse(
+				t, -ERANGE, "too many items", item.p, (size_t)(s->p - item.p));
 		ret->rule[ret->nr++] = rule;
 	} while (next_item(s, ','));
 
@@ -350,10 +353,10 @@ static int parse_tiers(struct lift_scan *s, struct lift_tiers *ret, struct troub
 		lift_nodeset_and(&both, &seen, &set);
 		if (!lift_nodeset_empty(&both))
 			return refuse(t, -EINVAL, "a node is in two tiers", item.p,
-				      (size_t)(s->p - item.p));
+				(size_t)(s->p - item.p));
 		if (ret->nr == LIFT_TIERS_MAX)
-			return refuse(t, -ERANGE, "more than 8 tiers", item.p,
-				      (size_t)(s->p - item.p));
+			return refuse(
+				t, -ERANGE, "more than 8 tiers", item.p, (size_t)(s->p - item.p));
 		lift_nodeset_or(&seen, &seen, &set);
 		ret->tier[ret->nr++] = set;
 	} while (next_item(s, ';'));
@@ -362,7 +365,7 @@ static int parse_tiers(struct lift_scan *s, struct lift_tiers *ret, struct troub
 
 static int parse_batch(struct lift_scan *s, uint64_t *ret, struct trouble *t)
 {
-	static const char *const words[] = { "auto" };
+	static const char *const words[] = {"auto"};
 	struct lift_scan item = *s;
 	uint64_t bytes;
 	int rc;
@@ -382,8 +385,8 @@ static int parse_batch(struct lift_scan *s, uint64_t *ret, struct trouble *t)
 	return 0;
 }
 
-static int parse_pagecache(struct lift_scan *s, struct lift_pagecache_option *ret,
-			   struct trouble *t)
+static int parse_pagecache(
+	struct lift_scan *s, struct lift_pagecache_option *ret, struct trouble *t)
 {
 	static const char *const words[] = {
 		[LIFT_PAGECACHE_OFF] = "off",
@@ -432,8 +435,9 @@ static int parse_weights(struct lift_scan *s, struct lift_weights *ret, struct t
 		int rc = lift_scan_number(s, 10, LIFT_MAX_NODES - 1, &node);
 
 		if (rc < 0)
-			return refuse_token(t, rc, rc == -ERANGE ? "node number above 1023"
-								 : "not a node number", s, ",:");
+			return refuse_token(t, rc,
+				rc == -ERANGE ? "node number above 1023" : "not a node number", s,
+				",:");
 		if (!lift_scan_byte(s, ':'))
 			return refuse_token(t, -EINVAL, "':WEIGHT' expected", s, ",");
 		rc = lift_scan_number(s, 10, LIFT_WEIGHT_MAX, &weight);
@@ -441,14 +445,14 @@ static int parse_weights(struct lift_scan *s, struct lift_weights *ret, struct t
 			return refuse_token(t, rc, "not a weight", s, ",");
 		if (rc < 0 || weight == 0)
 			return refuse(t, -ERANGE, "weight not in 1..1000000", item.p,
-				      token_length(&item, ","));
+				token_length(&item, ","));
 		for (unsigned i = 0; i < ret->nr; i++)
 			if (ret->item[i].node == (int)node)
 				return refuse(t, -EINVAL, "node is there twice", item.p,
-					      (size_t)(s->p - item.p));
+					(size_t)(s->p - item.p));
 		if (ret->nr == LIFT_TOPO_NODES)
-			return refuse(t, -ERANGE, "more than 64 nodes", item.p,
-				      (size_t)(s->p - item.p));
+			return refuse(
+				t, -ERANGE, "more than 64 nodes", item.p, (size_t)(s->p - item.p));
 		ret->item[ret->nr].node = (int)node;
 		ret->item[ret->nr++].weight = weight;
 	} while (next_item(s, ','));
@@ -468,8 +472,8 @@ union value {
 };
 
 /* Parses all of @s into *v, which is zeroed, and says how much of it the option's member is. */
-static int parse_kind(enum kind kind, struct lift_scan *s, union value *v, size_t *ret_size,
-		      struct trouble *t)
+static int parse_kind(
+	enum kind kind, struct lift_scan *s, union value *v, size_t *ret_size, struct trouble *t)
 {
 	/* Nothing is the default of these, and what zeroes mean in their members. */
 	bool nothing = lift_scan_done(s);
@@ -514,8 +518,8 @@ static int parse_kind(enum kind kind, struct lift_scan *s, union value *v, size_
 	return rc;
 }
 
-static int set_row(struct lift_config *cfg, const struct row *row, struct lift_scan s,
-		   struct trouble *t)
+static int set_row(
+	struct lift_config *cfg, const struct row *row, struct lift_scan s, struct trouble *t)
 {
 	union value v;
 	size_t size = 0;
@@ -545,7 +549,7 @@ int lift_config_find(const char *name)
 
 	for (size_t i = 0; i < NR_ROWS; i++)
 		if (strlen(rows[i].option.name) + 1 == len &&
-		    memcmp(rows[i].option.name, name, len) == 0)
+			memcmp(rows[i].option.name, name, len) == 0)
 			return (int)i;
 	return -1;
 }
@@ -560,10 +564,10 @@ void lift_config_init(struct lift_config *cfg)
 }
 
 int lift_config_set(struct lift_config *cfg, const char *name, const char *value, size_t len,
-		    struct lift_config_error *ret_err)
+	struct lift_config_error *ret_err)
 {
 	struct lift_scan s = lift_scan_of(value, len);
-	struct trouble t = { 0 };
+	struct trouble t = {0};
 	int i = lift_config_find(name);
 	uint64_t bit;
 	int rc;
@@ -648,8 +652,8 @@ bool lift_config_in_scope(const struct lift_config *cfg, const char *program)
 	return included || !any_include;
 }
 
-const struct lift_place_rule *lift_config_rule(const struct lift_config *cfg, enum lift_class cls,
-					       uint64_t bytes)
+const struct lift_place_rule *lift_config_rule(
+	const struct lift_config *cfg, enum lift_class cls, uint64_t bytes)
 {
 	const struct lift_place_rule *best = NULL;
 
@@ -657,7 +661,7 @@ const struct lift_place_rule *lift_config_rule(const struct lift_config *cfg, en
 		const struct lift_place_rule *rule = &cfg->place.rule[i];
 
 		if (rule->cls == cls && rule->min_bytes <= bytes &&
-		    (!best || rule->min_bytes > best->min_bytes))
+			(!best || rule->min_bytes > best->min_bytes))
 			best = rule;
 	}
 	return best;

@@ -26,11 +26,11 @@ enum lift_log_level {
 
 /* How a class is placed. */
 enum lift_how {
-	LIFT_HOW_LOCAL,       /* near the thread that asks; with tiers, among the fast nodes */
-	LIFT_HOW_INTERLEAVE,  /* batch interleave over the fast nodes */
-	LIFT_HOW_WEIGHTED,    /* interleave by weights, over every node that has one */
-	LIFT_HOW_BIND,        /* on these nodes and no others */
-	LIFT_HOW_PREFERRED,   /* on these nodes while they have room */
+	LIFT_HOW_LOCAL,      /* near the thread that asks; with tiers, among the fast nodes */
+	LIFT_HOW_INTERLEAVE, /* batch interleave over the fast nodes */
+	LIFT_HOW_WEIGHTED,   /* interleave by weights, over every node that has one */
+	LIFT_HOW_BIND,       /* on these nodes and no others */
+	LIFT_HOW_PREFERRED,  /* on these nodes while they have room */
 	LIFT_HOW_MAX
 };
 
@@ -38,9 +38,9 @@ const char *lift_how_name(enum lift_how how);
 
 /* A node list as written; the words are resolved against the machine when a decision is made. */
 enum lift_nodes_kind {
-	LIFT_NODES_LIST,  /* exactly .set */
-	LIFT_NODES_ALL,   /* `all`: every node that has memory */
-	LIFT_NODES_FAST   /* `fast`: the fastest tier */
+	LIFT_NODES_LIST, /* exactly .set */
+	LIFT_NODES_ALL,  /* `all`: every node that has memory */
+	LIFT_NODES_FAST  /* `fast`: the fastest tier */
 };
 
 struct lift_nodes {
@@ -52,8 +52,8 @@ struct lift_nodes {
 struct lift_place_rule {
 	enum lift_class cls;
 	enum lift_how how;
-	uint64_t min_bytes;        /* applies to requests of at least this size; 0: to all */
-	struct lift_nodes nodes;   /* of bind and preferred; else empty */
+	uint64_t min_bytes;      /* applies to requests of at least this size; 0: to all */
+	struct lift_nodes nodes; /* of bind and preferred; else empty */
 };
 
 #define LIFT_PLACE_RULES_MAX 16
@@ -68,14 +68,14 @@ struct lift_place {
 };
 
 enum lift_pagecache {
-	LIFT_PAGECACHE_OFF,         /* the task policy is left alone */
-	LIFT_PAGECACHE_INTERLEAVE,  /* interleave over the fast nodes */
-	LIFT_PAGECACHE_NODES        /* interleave over the nodes listed */
+	LIFT_PAGECACHE_OFF,        /* the task policy is left alone */
+	LIFT_PAGECACHE_INTERLEAVE, /* interleave over the fast nodes */
+	LIFT_PAGECACHE_NODES       /* interleave over the nodes listed */
 };
 
 struct lift_pagecache_option {
 	enum lift_pagecache kind;
-	struct lift_nodes nodes;    /* of LIFT_PAGECACHE_NODES */
+	struct lift_nodes nodes; /* of LIFT_PAGECACHE_NODES */
 };
 
 #define LIFT_SCOPE_BYTES 1024
@@ -96,24 +96,24 @@ struct lift_weights {
 #define LIFT_WEIGHT_MAX 1000000
 
 struct lift_config {
-	uint64_t given;                          /* bit i: option i was set, and not to nothing */
-	bool enabled;                            /* NUMALIFT */
-	bool inherit;                            /* NUMALIFT_INHERIT */
-	enum lift_log_level log;                 /* NUMALIFT_LOG */
-	uint64_t batch_bytes;                    /* NUMALIFT_BATCH; 0: auto */
-	struct lift_place place;                 /* NUMALIFT_PLACE */
-	struct lift_tiers tiers;                 /* NUMALIFT_TIERS; nr 0: not given */
-	struct lift_pagecache_option pagecache;  /* NUMALIFT_PAGECACHE */
-	struct lift_scope scope;                 /* NUMALIFT_SCOPE */
-	struct lift_weights weights;             /* NUMALIFT_WEIGHTS */
+	uint64_t given;                         /* bit i: option i was set, and not to nothing */
+	bool enabled;                           /* NUMALIFT */
+	bool inherit;                           /* NUMALIFT_INHERIT */
+	enum lift_log_level log;                /* NUMALIFT_LOG */
+	uint64_t batch_bytes;                   /* NUMALIFT_BATCH; 0: auto */
+	struct lift_place place;                /* NUMALIFT_PLACE */
+	struct lift_tiers tiers;                /* NUMALIFT_TIERS; nr 0: not given */
+	struct lift_pagecache_option pagecache; /* NUMALIFT_PAGECACHE */
+	struct lift_scope scope;                /* NUMALIFT_SCOPE */
+	struct lift_weights weights;            /* NUMALIFT_WEIGHTS */
 };
 
 /* One row of the option table. All strings are static. */
 struct lift_option {
-	const char *name;           /* of the environment variable */
-	const char *default_text;   /* itself an accepted value; "": not given */
-	const char *accepted;       /* what can be written, in one line */
-	const char *help;           /* what it is for, in one line */
+	const char *name;         /* of the environment variable */
+	const char *default_text; /* itself an accepted value; "": not given */
+	const char *accepted;     /* what can be written, in one line */
+	const char *help;         /* what it is for, in one line */
 };
 
 /* Row @i in the order of the manual; NULL from the first index past the end on. */
@@ -127,12 +127,12 @@ void lift_config_init(struct lift_config *cfg);
 
 /* What was wrong. All strings are static; offset + length never goes past the value it is about. */
 struct lift_config_error {
-	const char *name;      /* of the option; NULL: there is no such option */
-	const char *problem;   /* "unknown class" */
-	const char *accepted;  /* what can be written instead */
-	const char *kept;      /* what holds instead, as text; NULL: a value that was set before */
-	size_t offset;         /* of the bad part in the value, 0-based */
-	size_t length;         /* of the bad part; 0: something is missing at offset */
+	const char *name;     /* of the option; NULL: there is no such option */
+	const char *problem;  /* "unknown class" */
+	const char *accepted; /* what can be written instead */
+	const char *kept;     /* what holds instead, as text; NULL: a value that was set before */
+	size_t offset;        /* of the bad part in the value, 0-based */
+	size_t length;        /* of the bad part; 0: something is missing at offset */
 };
 
 /*
@@ -146,7 +146,7 @@ struct lift_config_error {
  * understood, but too large, too small or too many; -ENOENT: there is no such option.
  */
 int lift_config_set(struct lift_config *cfg, const char *name, const char *value, size_t len,
-		    struct lift_config_error *ret_err);
+	struct lift_config_error *ret_err);
 
 /* Longest text that lift_config_error_format() makes, terminator included. */
 #define LIFT_CONFIG_ERROR_BYTES 300
@@ -160,8 +160,8 @@ int lift_config_set(struct lift_config *cfg, const char *name, const char *value
  * is shortened, and what is not printable ASCII is shown as \xNN. Returns the length of the text,
  * which is cut where @n is too small.
  */
-size_t lift_config_error_format(const struct lift_config_error *err, const char *value, char *buf,
-				size_t n);
+size_t lift_config_error_format(
+	const struct lift_config_error *err, const char *value, char *buf, size_t n);
 
 /*
  * Whether a program is to be served, by the last component of its path: no `!pattern` of the scope
@@ -174,7 +174,7 @@ bool lift_config_in_scope(const struct lift_config *cfg, const char *program);
  * The rule that applies to a request: of those for its class whose min_bytes it reaches, the one
  * with the largest. NULL only for a class outside the enum.
  */
-const struct lift_place_rule *lift_config_rule(const struct lift_config *cfg, enum lift_class cls,
-					       uint64_t bytes);
+const struct lift_place_rule *lift_config_rule(
+	const struct lift_config *cfg, enum lift_class cls, uint64_t bytes);
 
 #endif

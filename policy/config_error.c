@@ -65,10 +65,10 @@ static void put_quoted(struct out *o, const char *s, size_t len)
 	put_byte(o, '\'');
 }
 
-size_t lift_config_error_format(const struct lift_config_error *err, const char *value, char *buf,
-				size_t n)
+size_t lift_config_error_format(
+	const struct lift_config_error *err, const char *value, char *buf, size_t n)
 {
-	struct out o = { .buf = buf, .n = n };
+	struct out o = {.buf = buf, .n = n};
 
 	if (n == 0)
 		return 0;

@@ -20,7 +20,7 @@
 __extension__ typedef __int128 i128;
 
 int lift_credits_init(struct lift_credits *ret, const struct lift_node_weight *weights, unsigned nr,
-		      uint64_t round_bytes)
+	uint64_t round_bytes)
 {
 	uint64_t scaled[LIFT_TOPO_NODES];
 	struct lift_credits c;
@@ -42,7 +42,7 @@ int lift_credits_init(struct lift_credits *ret, const struct lift_node_weight *w
 		unsigned at;
 
 		if (weights[i].node < 0 || weights[i].node >= LIFT_MAX_NODES ||
-		    lift_nodeset_test(&seen, weights[i].node))
+			lift_nodeset_test(&seen, weights[i].node))
 			return -EINVAL;
 		lift_nodeset_set(&seen, weights[i].node);
 		if (weights[i].weight == 0)
@@ -68,8 +68,8 @@ int lift_credits_init(struct lift_credits *ret, const struct lift_node_weight *w
 		total += scaled[i];
 	}
 	for (unsigned i = 0; i < c.nr; i++) {
-		c.share[i] = round_bytes / total * scaled[i] +
-			     round_bytes % total * scaled[i] / total;
+		c.share[i] =
+			round_bytes / total * scaled[i] + round_bytes % total * scaled[i] / total;
 		if (c.share[i] == 0)
 			c.share[i] = 1;
 		c.left[i] = (int64_t)c.share[i];
@@ -79,8 +79,8 @@ int lift_credits_init(struct lift_credits *ret, const struct lift_node_weight *w
 	return 0;
 }
 
-static bool eligible_at(const struct lift_credits *c, unsigned i,
-			const struct lift_nodeset *eligible)
+static bool eligible_at(
+	const struct lift_credits *c, unsigned i, const struct lift_nodeset *eligible)
 {
 	return !eligible || lift_nodeset_test(eligible, c->node[i]);
 }
@@ -132,8 +132,8 @@ int lift_credits_take(struct lift_credits *c, const struct lift_nodeset *eligibl
 
 	/*
 	 * Ideally each node has its part, share[i] / share, of what is left. Once these bytes are
-	 * taken that part is of left - b; a node with more than that has something to catch up on, and
-	 * there always is one, as the surpluses sum up to b. Of these, the one whose turn ends
+	 * taken that part is of left - b; a node with more than that has something to catch up on,
+	 * and there always is one, as the surpluses sum up to b. Of these, the one whose turn ends
 	 * first: with the bytes taken it is at its ideal again when the others have come down to
 	 * (left[i] - b) / share[i] as well, so the largest of these.
 	 */
@@ -141,10 +141,10 @@ int lift_credits_take(struct lift_credits *c, const struct lift_nodeset *eligibl
 		int64_t s = (int64_t)c->share[i];
 
 		if (!eligible_at(c, i, eligible) ||
-		    (i128)c->left[i] * share <= (i128)s * (left - b))
+			(i128)c->left[i] * share <= (i128)s * (left - b))
 			continue;
 		if (best < 0 || (i128)(c->left[i] - b) * (int64_t)c->share[best] >
-				(i128)(c->left[best] - b) * s)
+					(i128)(c->left[best] - b) * s)
 			best = (int)i;
 	}
 	c->left[best] -= b;

@@ -41,7 +41,7 @@ struct lift_credits {
  * up that is not eligible.
  */
 int lift_credits_init(struct lift_credits *ret, const struct lift_node_weight *weights, unsigned nr,
-		      uint64_t round_bytes);
+	uint64_t round_bytes);
 
 /*
  * Takes @bytes from one node and returns its id; -1 when no node of @eligible (NULL: all) has a
@@ -50,11 +50,11 @@ int lift_credits_init(struct lift_credits *ret, const struct lift_node_weight *w
  * among equals: A B A A B for 3:2. Over any run of calls with the same set and size every node is
  * within one chunk of its share, whatever the shares, the size and the round are.
  *
- * Simpler orders were not taken. Using up one node before the next, as the kernel's zone batches do,
- * leaves a region smaller than a batch on one node, with the bandwidth of one. The largest fraction
- * of credit left serves all small nodes before a large one gets its second chunk; the largest
- * surplus (smooth weighted round robin) strays up to three chunks with one large and seven small
- * nodes. Nor does a node have to have credit itself: with chunks larger than a share that
+ * Simpler orders were not taken. Using up one node before the next, as the kernel's zone batches
+ * do, leaves a region smaller than a batch on one node, with the bandwidth of one. The largest
+ * fraction of credit left serves all small nodes before a large one gets its second chunk; the
+ * largest surplus (smooth weighted round robin) strays up to three chunks with one large and seven
+ * small nodes. Nor does a node have to have credit itself: with chunks larger than a share that
  * would decide instead of who is behind.
  */
 int lift_credits_take(struct lift_credits *c, const struct lift_nodeset *eligible, uint64_t bytes);
@@ -73,6 +73,7 @@ void lift_credits_debit(struct lift_credits *c, int node, uint64_t bytes);
 uint64_t lift_chunk_bytes(uint64_t region_bytes, uint64_t batch_bytes, uint64_t max_chunks);
 
 #define LIFT_CHUNKS_AUTO 64
-#define LIFT_CHUNKS_MAX 256  /* a good max_chunks: 1/64 of the default vm.max_map_count's quarter */
+#define LIFT_CHUNKS_MAX 256 /* a good max_chunks: 1/64 of the default vm.max_map_count's quarter   \
+			     */
 
 #endif

@@ -4,9 +4,9 @@
 
 /* The machine within the nodes that the program may use. */
 struct reach {
-	struct lift_nodeset memory;  /* allowed, and with memory */
-	struct lift_nodeset fast;    /* the fastest tier with a node left; empty if .memory is */
-	unsigned nr_tiers;           /* that have a node left */
+	struct lift_nodeset memory; /* allowed, and with memory */
+	struct lift_nodeset fast;   /* the fastest tier with a node left; empty if .memory is */
+	unsigned nr_tiers;          /* that have a node left */
 };
 
 const char *lift_place_kind_name(enum lift_place_kind kind)
@@ -55,7 +55,7 @@ static void none(struct lift_decision *ret, const char *why)
 }
 
 static void place(struct lift_decision *ret, enum lift_place_kind kind, int mode,
-		  const struct lift_nodeset *nodes, const char *why)
+	const struct lift_nodeset *nodes, const char *why)
 {
 	none(ret, why);
 	ret->kind = kind;
@@ -81,7 +81,7 @@ static bool can_stay_balanced(const struct lift_machine_view *view)
 #define BALANCED_MANY (LIFT_MPOL_PREFERRED_MANY | LIFT_MPOL_F_NUMA_BALANCING)
 
 static void decide_local(const struct lift_machine_view *view, const struct reach *reach,
-			 int cpu_node, struct lift_decision *ret)
+	int cpu_node, struct lift_decision *ret)
 {
 	if (reach->nr_tiers < 2) {
 		none(ret, "one tier: first touch is local already");
@@ -90,14 +90,14 @@ static void decide_local(const struct lift_machine_view *view, const struct reac
 	if (view->kernel_balancing) {
 		if (can_stay_balanced(view))
 			place(ret, LIFT_PLACE_NODES, BALANCED_MANY, &reach->fast,
-			      "fast nodes first; the kernel promotes");
+				"fast nodes first; the kernel promotes");
 		else
 			none(ret, "a policy would end kernel balancing, which takes no flag here");
 		return;
 	}
 	if (view->has_preferred_many) {
 		place(ret, LIFT_PLACE_NODES, LIFT_MPOL_PREFERRED_MANY, &reach->fast,
-		      "fast nodes first, near first");
+			"fast nodes first, near first");
 		return;
 	}
 	if (lift_nodeset_count(&reach->fast) > 1 && lift_topology_find(view->topo, cpu_node) < 0) {
@@ -105,12 +105,12 @@ static void decide_local(const struct lift_machine_view *view, const struct reac
 		return;
 	}
 	place_one(ret, LIFT_MPOL_PREFERRED,
-		  lift_topology_nearest(view->topo, cpu_node, &reach->fast),
-		  "no MPOL_PREFERRED_MANY: the nearest fast node");
+		lift_topology_nearest(view->topo, cpu_node, &reach->fast),
+		"no MPOL_PREFERRED_MANY: the nearest fast node");
 }
 
 static void decide_interleave(const struct lift_machine_view *view, const struct reach *reach,
-			      int cpu_node, struct lift_decision *ret)
+	int cpu_node, struct lift_decision *ret)
 {
 	if (lift_nodeset_count(&reach->fast) < 2) {
 		decide_local(view, reach, cpu_node, ret);
@@ -118,18 +118,18 @@ static void decide_interleave(const struct lift_machine_view *view, const struct
 	}
 	if (!view->kernel_balancing || reach->nr_tiers < 2) {
 		place(ret, LIFT_PLACE_CHUNKS, LIFT_MPOL_PREFERRED, &reach->fast,
-		      "batch interleave over the fast nodes");
+			"batch interleave over the fast nodes");
 		return;
 	}
 	if (can_stay_balanced(view))
 		place(ret, LIFT_PLACE_CHUNKS, BALANCED_MANY, &reach->fast,
-		      "batch interleave over the fast nodes; the kernel promotes");
+			"batch interleave over the fast nodes; the kernel promotes");
 	else
 		none(ret, "a policy would end kernel balancing, which takes no flag here");
 }
 
 static void decide_weighted(const struct lift_config *cfg, const struct lift_machine_view *view,
-			    const struct reach *reach, int cpu_node, struct lift_decision *ret)
+	const struct reach *reach, int cpu_node, struct lift_decision *ret)
 {
 	struct lift_nodeset nodes = reach->memory;
 
@@ -144,20 +144,20 @@ static void decide_weighted(const struct lift_config *cfg, const struct lift_mac
 		}
 	} else if (view->has_weighted_interleave) {
 		place(ret, LIFT_PLACE_NODES, LIFT_MPOL_WEIGHTED_INTERLEAVE, &nodes,
-		      "the kernel's weighted interleave");
+			"the kernel's weighted interleave");
 		return;
 	}
 	if (view->kernel_balancing && can_stay_balanced(view))
 		place(ret, LIFT_PLACE_CHUNKS, BALANCED_MANY, &nodes, "batch interleave by weight");
 	else
 		place(ret, LIFT_PLACE_CHUNKS, LIFT_MPOL_PREFERRED, &nodes,
-		      "batch interleave by weight");
+			"batch interleave by weight");
 	ret->by_weight = true;
 }
 
 /* bind and preferred: what was named, as far as it is there. False: *ret is decided already. */
 static bool named_nodes(const struct lift_place_rule *rule, const struct reach *reach,
-			struct lift_nodeset *ret_nodes, struct lift_decision *ret)
+	struct lift_nodeset *ret_nodes, struct lift_decision *ret)
 {
 	switch (rule->nodes.kind) {
 	case LIFT_NODES_ALL:
@@ -182,7 +182,7 @@ static bool named_nodes(const struct lift_place_rule *rule, const struct reach *
 }
 
 static void decide_bind(const struct lift_machine_view *view, const struct reach *reach,
-			const struct lift_place_rule *rule, struct lift_decision *ret)
+	const struct lift_place_rule *rule, struct lift_decision *ret)
 {
 	struct lift_nodeset nodes;
 
@@ -192,15 +192,14 @@ static void decide_bind(const struct lift_machine_view *view, const struct reach
 		place(ret, LIFT_PLACE_NODES, LIFT_MPOL_BIND, &nodes, "bound as asked");
 	else if (view->balancing_flag_bind)
 		place(ret, LIFT_PLACE_NODES, LIFT_MPOL_BIND | LIFT_MPOL_F_NUMA_BALANCING, &nodes,
-		      "bound as asked; the kernel balances within");
+			"bound as asked; the kernel balances within");
 	else
 		place(ret, LIFT_PLACE_NODES, LIFT_MPOL_BIND, &nodes,
-		      "bound as asked; not balanced by this kernel any more");
+			"bound as asked; not balanced by this kernel any more");
 }
 
 static void decide_preferred(const struct lift_machine_view *view, const struct reach *reach,
-			     const struct lift_place_rule *rule, int cpu_node,
-			     struct lift_decision *ret)
+	const struct lift_place_rule *rule, int cpu_node, struct lift_decision *ret)
 {
 	struct lift_nodeset nodes;
 
@@ -208,21 +207,21 @@ static void decide_preferred(const struct lift_machine_view *view, const struct 
 		return;
 	if (view->kernel_balancing && can_stay_balanced(view))
 		place(ret, LIFT_PLACE_NODES, BALANCED_MANY, &nodes,
-		      "preferred as asked; the kernel balances");
+			"preferred as asked; the kernel balances");
 	else if (lift_nodeset_count(&nodes) > 1 && view->has_preferred_many)
 		place(ret, LIFT_PLACE_NODES, LIFT_MPOL_PREFERRED_MANY, &nodes,
-		      "preferred as asked");
+			"preferred as asked");
 	else if (lift_nodeset_count(&nodes) > 1)
 		place_one(ret, LIFT_MPOL_PREFERRED,
-			  lift_topology_nearest(view->topo, cpu_node, &nodes),
-			  "no MPOL_PREFERRED_MANY: the nearest of the nodes preferred");
+			lift_topology_nearest(view->topo, cpu_node, &nodes),
+			"no MPOL_PREFERRED_MANY: the nearest of the nodes preferred");
 	else
 		place(ret, LIFT_PLACE_NODES, LIFT_MPOL_PREFERRED, &nodes, "preferred as asked");
 }
 
 int lift_place_decide(const struct lift_config *cfg, const struct lift_machine_view *view,
-		      enum lift_class cls, uint64_t bytes, int program_mode, int cpu_node,
-		      struct lift_decision *ret)
+	enum lift_class cls, uint64_t bytes, int program_mode, int cpu_node,
+	struct lift_decision *ret)
 {
 	const struct lift_place_rule *rule = lift_config_rule(cfg, cls, bytes);
 	struct reach reach;
@@ -284,8 +283,8 @@ void lift_place_arena(const struct lift_machine_view *view, int node, struct lif
 			none(ret, "one tier: first touch is local, and the kernel balances");
 		else
 			place_one(ret, LIFT_MPOL_PREFERRED,
-				  lift_topology_nearest(view->topo, node, &reach.memory),
-				  "the arena's node");
+				lift_topology_nearest(view->topo, node, &reach.memory),
+				"the arena's node");
 		return;
 	}
 
@@ -296,12 +295,12 @@ void lift_place_arena(const struct lift_machine_view *view, int node, struct lif
 	}
 	if (!view->has_preferred_many || !view->has_home_node) {
 		place_one(ret, view->kernel_balancing ? BALANCED_MANY : LIFT_MPOL_PREFERRED, home,
-			  "the fast node nearest to the arena's threads");
+			"the fast node nearest to the arena's threads");
 		return;
 	}
 	place(ret, LIFT_PLACE_NODES,
-	      view->kernel_balancing ? BALANCED_MANY : LIFT_MPOL_PREFERRED_MANY, &reach.fast,
-	      "fast nodes, the arena's first");
+		view->kernel_balancing ? BALANCED_MANY : LIFT_MPOL_PREFERRED_MANY, &reach.fast,
+		"fast nodes, the arena's first");
 	ret->home_node = home;
 }
 
@@ -314,13 +313,12 @@ static uint64_t weight_of(const struct lift_config *cfg, const struct lift_topo_
 }
 
 unsigned lift_place_weights(const struct lift_config *cfg, const struct lift_machine_view *view,
-			    const struct lift_decision *decision,
-			    struct lift_node_weight ret[LIFT_TOPO_NODES])
+	const struct lift_decision *decision, struct lift_node_weight ret[LIFT_TOPO_NODES])
 {
 	bool capacity_known = true;
 	unsigned nr = 0;
 
-	lift_nodeset_foreach(id, &decision->nodes) {
+	lift_nodeset_foreach (id, &decision->nodes) {
 		int i = lift_topology_find(view->topo, id);
 
 		if (i < 0)

@@ -17,20 +17,20 @@
 struct lift_machine_view {
 	const struct lift_topology *topo;
 	const struct lift_tiers *tiers;
-	struct lift_nodeset allowed;          /* Mems_allowed */
-	bool zone_reclaim;                    /* vm.zone_reclaim_mode is not 0 */
-	bool kernel_balancing;                /* kernel.numa_balancing is not 0 */
-	bool has_preferred_many;              /* MPOL_PREFERRED_MANY, 5.15 */
-	bool has_home_node;                   /* set_mempolicy_home_node, 5.17 */
-	bool has_weighted_interleave;         /* MPOL_WEIGHTED_INTERLEAVE, 6.9 */
-	bool balancing_flag_preferred_many;   /* MPOL_F_NUMA_BALANCING accepted with it, 6.10 */
-	bool balancing_flag_bind;             /* ... with MPOL_BIND, 5.12 */
+	struct lift_nodeset allowed;        /* Mems_allowed */
+	bool zone_reclaim;                  /* vm.zone_reclaim_mode is not 0 */
+	bool kernel_balancing;              /* kernel.numa_balancing is not 0 */
+	bool has_preferred_many;            /* MPOL_PREFERRED_MANY, 5.15 */
+	bool has_home_node;                 /* set_mempolicy_home_node, 5.17 */
+	bool has_weighted_interleave;       /* MPOL_WEIGHTED_INTERLEAVE, 6.9 */
+	bool balancing_flag_preferred_many; /* MPOL_F_NUMA_BALANCING accepted with it, 6.10 */
+	bool balancing_flag_bind;           /* ... with MPOL_BIND, 5.12 */
 };
 
 enum lift_place_kind {
-	LIFT_PLACE_NONE,    /* leave it to the kernel: no call at all */
-	LIFT_PLACE_NODES,   /* one policy for the whole range */
-	LIFT_PLACE_CHUNKS,  /* batch interleave: one policy per chunk, on one node each */
+	LIFT_PLACE_NONE,   /* leave it to the kernel: no call at all */
+	LIFT_PLACE_NODES,  /* one policy for the whole range */
+	LIFT_PLACE_CHUNKS, /* batch interleave: one policy per chunk, on one node each */
 	LIFT_PLACE_MAX
 };
 
@@ -38,11 +38,11 @@ const char *lift_place_kind_name(enum lift_place_kind kind);
 
 struct lift_decision {
 	enum lift_place_kind kind;
-	int mode;                   /* LIFT_MPOL_* with flags; CHUNKS: of each chunk; NONE: 0 */
-	struct lift_nodeset nodes;  /* of the policy; for CHUNKS those to spread over; else empty */
-	int home_node;              /* for set_mempolicy_home_node; -1: none */
-	bool by_weight;             /* CHUNKS: shares by weight, not by capacity */
-	const char *why;            /* static, for people: what decided */
+	int mode;                  /* LIFT_MPOL_* with flags; CHUNKS: of each chunk; NONE: 0 */
+	struct lift_nodeset nodes; /* of the policy; for CHUNKS those to spread over; else empty */
+	int home_node;             /* for set_mempolicy_home_node; -1: none */
+	bool by_weight;            /* CHUNKS: shares by weight, not by capacity */
+	const char *why;           /* static, for people: what decided */
 };
 
 /*
@@ -82,8 +82,8 @@ struct lift_decision {
  * 0, or -EINVAL for a class outside the enum; *ret is untouched on failure.
  */
 int lift_place_decide(const struct lift_config *cfg, const struct lift_machine_view *view,
-		      enum lift_class cls, uint64_t bytes, int program_mode, int cpu_node,
-		      struct lift_decision *ret);
+	enum lift_class cls, uint64_t bytes, int program_mode, int cpu_node,
+	struct lift_decision *ret);
 
 /*
  * Decides for an arena of the heap that serves the threads of @node.
@@ -105,7 +105,6 @@ void lift_place_arena(const struct lift_machine_view *view, int node, struct lif
  * entries.
  */
 unsigned lift_place_weights(const struct lift_config *cfg, const struct lift_machine_view *view,
-			    const struct lift_decision *decision,
-			    struct lift_node_weight ret[LIFT_TOPO_NODES]);
+	const struct lift_decision *decision, struct lift_node_weight ret[LIFT_TOPO_NODES]);
 
 #endif

@@ -119,8 +119,8 @@ static int scan_kib(struct lift_scan *s, uint64_t *ret_bytes)
 
 int lift_parse_node_meminfo(const char *buf, size_t len, struct lift_node_meminfo *ret)
 {
-	struct lift_text rest = { .s = buf, .len = len };
-	struct lift_node_meminfo info = { 0 };
+	struct lift_text rest = {.s = buf, .len = len};
+	struct lift_node_meminfo info = {0};
 	struct lift_text line;
 	bool has_total = false;
 	bool has_free = false;
@@ -131,8 +131,8 @@ int lift_parse_node_meminfo(const char *buf, size_t len, struct lift_node_meminf
 		int rc = 0;
 
 		if (!lift_scan_text(&s, "Node ") ||
-		    lift_scan_number(&s, 10, LIFT_MAX_NODES - 1, &node) < 0 ||
-		    !lift_scan_blanks(&s))
+			lift_scan_number(&s, 10, LIFT_MAX_NODES - 1, &node) < 0 ||
+			!lift_scan_blanks(&s))
 			continue;
 		if (lift_scan_text(&s, "MemTotal:")) {
 			rc = scan_kib(&s, &info.total_bytes);
@@ -190,7 +190,7 @@ static bool parse_unsigned(struct lift_scan s, unsigned *ret)
 
 void lift_parse_status(const char *buf, size_t len, struct lift_proc_status *ret)
 {
-	struct lift_text rest = { .s = buf, .len = len };
+	struct lift_text rest = {.s = buf, .len = len};
 	struct lift_text line;
 	bool has_list = false;
 
@@ -200,13 +200,13 @@ void lift_parse_status(const char *buf, size_t len, struct lift_proc_status *ret
 
 		if (lift_scan_text(&s, "Mems_allowed_list:")) {
 			/* Empty is a list, but no process is allowed nothing. */
-			has_list = lift_parse_nodelist(s.p, lift_scan_left(&s),
-						       &ret->mems_allowed) == 0 &&
+			has_list = lift_parse_nodelist(
+					   s.p, lift_scan_left(&s), &ret->mems_allowed) == 0 &&
 				   !lift_nodeset_empty(&ret->mems_allowed);
 			ret->has_mems_allowed = ret->has_mems_allowed || has_list;
 		} else if (lift_scan_text(&s, "Mems_allowed:")) {
-			if (!has_list && lift_parse_nodemask(s.p, lift_scan_left(&s),
-							     &ret->mems_allowed) == 0)
+			if (!has_list && lift_parse_nodemask(
+						 s.p, lift_scan_left(&s), &ret->mems_allowed) == 0)
 				ret->has_mems_allowed = true;
 		} else if (lift_scan_text(&s, "Seccomp:")) {
 			ret->has_seccomp = parse_unsigned(s, &ret->seccomp);
@@ -257,8 +257,8 @@ int lift_parse_maps_line(const char *buf, size_t len, struct lift_maps_line *ret
 	if (lift_range_empty(m.range) || !lift_scan_byte(&s, ' '))
 		return -EINVAL;
 	if (!scan_perm(&s, 'r', LIFT_MAPS_READ, &m.perms) ||
-	    !scan_perm(&s, 'w', LIFT_MAPS_WRITE, &m.perms) ||
-	    !scan_perm(&s, 'x', LIFT_MAPS_EXEC, &m.perms))
+		!scan_perm(&s, 'w', LIFT_MAPS_WRITE, &m.perms) ||
+		!scan_perm(&s, 'x', LIFT_MAPS_EXEC, &m.perms))
 		return -EINVAL;
 	if (lift_scan_byte(&s, 's'))
 		m.perms |= LIFT_MAPS_SHARED;
@@ -287,7 +287,7 @@ int lift_parse_maps_line(const char *buf, size_t len, struct lift_maps_line *ret
 		return -EINVAL;
 	while (lift_scan_byte(&s, ' '))
 		;
-	m.path = (struct lift_text){ .s = s.p, .len = lift_scan_left(&s) };
+	m.path = (struct lift_text){.s = s.p, .len = lift_scan_left(&s)};
 	*ret = m;
 	return 0;
 }
@@ -299,7 +299,7 @@ static struct lift_text scan_token(struct lift_scan *s)
 
 	while (!lift_scan_done(s) && !lift_scan_is_blank(*s->p))
 		s->p++;
-	return (struct lift_text){ .s = from, .len = (size_t)(s->p - from) };
+	return (struct lift_text){.s = from, .len = (size_t)(s->p - from)};
 }
 
 /* The kernel's words for policies (mpol_to_str()); two of them contain a blank. */
@@ -309,13 +309,13 @@ static int mode_of(struct lift_text word)
 		const char *word;
 		int mode;
 	} modes[] = {
-		{ "default", LIFT_MPOL_DEFAULT },
-		{ "prefer", LIFT_MPOL_PREFERRED },
-		{ "bind", LIFT_MPOL_BIND },
-		{ "interleave", LIFT_MPOL_INTERLEAVE },
-		{ "local", LIFT_MPOL_LOCAL },
-		{ "prefer (many)", LIFT_MPOL_PREFERRED_MANY },
-		{ "weighted interleave", LIFT_MPOL_WEIGHTED_INTERLEAVE },
+		{"default", LIFT_MPOL_DEFAULT},
+		{"prefer", LIFT_MPOL_PREFERRED},
+		{"bind", LIFT_MPOL_BIND},
+		{"interleave", LIFT_MPOL_INTERLEAVE},
+		{"local", LIFT_MPOL_LOCAL},
+		{"prefer (many)", LIFT_MPOL_PREFERRED_MANY},
+		{"weighted interleave", LIFT_MPOL_WEIGHTED_INTERLEAVE},
 	};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
@@ -328,7 +328,7 @@ static int mode_of(struct lift_text word)
 static int scan_policy(struct lift_text policy, struct lift_nodeset *ret_nodes)
 {
 	struct lift_scan s = lift_scan_of(policy.s, policy.len);
-	struct lift_text word = { .s = policy.s };
+	struct lift_text word = {.s = policy.s};
 	int mode;
 
 	lift_nodeset_zero(ret_nodes);
@@ -377,7 +377,7 @@ static struct lift_text scan_policy_text(struct lift_scan *s)
 		return first;
 	second = scan_token(&ahead);
 	if ((lift_text_is(first, "prefer") && text_starts(second, "(many)")) ||
-	    (lift_text_is(first, "weighted") && text_starts(second, "interleave"))) {
+		(lift_text_is(first, "weighted") && text_starts(second, "interleave"))) {
 		first.len = (size_t)(ahead.p - first.s);
 		*s = ahead;
 	}
@@ -411,7 +411,7 @@ static int parse_numa_field(struct lift_text field, struct lift_numa_maps_line *
 	} else if (lift_text_is(field, "huge")) {
 		m->huge = true;
 	} else if (lift_scan_text(&s, "file=")) {
-		m->file = (struct lift_text){ .s = s.p, .len = lift_scan_left(&s) };
+		m->file = (struct lift_text){.s = s.p, .len = lift_scan_left(&s)};
 	} else if (lift_scan_text(&s, "anon=")) {
 		return value_of(&s, UINT64_MAX, &m->anon_pages);
 	} else if (lift_scan_text(&s, "dirty=")) {

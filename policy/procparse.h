@@ -63,10 +63,10 @@ struct lift_proc_status {
 	bool has_seccomp;
 	bool has_threads;
 	bool has_rss;
-	struct lift_nodeset mems_allowed;  /* from Mems_allowed_list, else from Mems_allowed */
-	unsigned seccomp;                  /* 0 off, 1 strict, 2 filter */
+	struct lift_nodeset mems_allowed; /* from Mems_allowed_list, else from Mems_allowed */
+	unsigned seccomp;                 /* 0 off, 1 strict, 2 filter */
 	unsigned threads;
-	uint64_t rss_bytes;                /* VmRSS */
+	uint64_t rss_bytes; /* VmRSS */
 };
 
 /* Lines that are missing or malformed leave their has_ field false. Never fails. */
@@ -79,12 +79,12 @@ void lift_parse_status(const char *buf, size_t len, struct lift_proc_status *ret
 
 struct lift_maps_line {
 	struct lift_range range;
-	unsigned perms;         /* LIFT_MAPS_* */
-	uint64_t offset;        /* bytes */
+	unsigned perms;  /* LIFT_MAPS_* */
+	uint64_t offset; /* bytes */
 	unsigned dev_major;
 	unsigned dev_minor;
-	uint64_t inode;         /* 0: no file */
-	struct lift_text path;  /* as written, in the caller's buffer; may be empty */
+	uint64_t inode;        /* 0: no file */
+	struct lift_text path; /* as written, in the caller's buffer; may be empty */
 };
 
 /* One line of /proc/PID/maps. -EINVAL also for an empty or reversed range. */
@@ -92,19 +92,19 @@ int lift_parse_maps_line(const char *buf, size_t len, struct lift_maps_line *ret
 
 struct lift_numa_maps_line {
 	uintptr_t start;
-	int mode;                    /* LIFT_MPOL_* with flags; -1: not one we know */
-	struct lift_nodeset nodes;   /* of the policy; empty where it has none */
-	struct lift_text policy;     /* as written, in the caller's buffer */
-	struct lift_text file;       /* as written (escaped), likewise; empty: none */
+	int mode;                  /* LIFT_MPOL_* with flags; -1: not one we know */
+	struct lift_nodeset nodes; /* of the policy; empty where it has none */
+	struct lift_text policy;   /* as written, in the caller's buffer */
+	struct lift_text file;     /* as written (escaped), likewise; empty: none */
 	bool heap;
 	bool stack;
 	bool huge;
 	uint64_t anon_pages;
 	uint64_t dirty_pages;
 	uint64_t mapped_pages;
-	uint64_t page_bytes;         /* from kernelpagesize_kB; 0: not said */
+	uint64_t page_bytes; /* from kernelpagesize_kB; 0: not said */
 	unsigned nr_nodes;
-	struct lift_node_weight pages[LIFT_TOPO_NODES];  /* N<id>=pages, as written */
+	struct lift_node_weight pages[LIFT_TOPO_NODES]; /* N<id>=pages, as written */
 };
 
 /*

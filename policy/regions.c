@@ -340,11 +340,11 @@ static uint32_t trim(struct lift_regions *r, struct lift_region *n, struct lift_
  * Takes [cut.start, cut.end) out of @n, which extends past it on both sides or is split there when
  * the cut is empty. Without a free record only the larger side stays. Adds to *freed.
  */
-static int split(struct lift_regions *r, struct lift_region *n, struct lift_range cut,
-		 uint64_t *freed)
+static int split(
+	struct lift_regions *r, struct lift_region *n, struct lift_range cut, uint64_t *freed)
 {
-	struct lift_range low = { n->info.range.start, cut.start };
-	struct lift_range high = { cut.end, n->info.range.end };
+	struct lift_range low = {n->info.range.start, cut.start};
+	struct lift_range high = {cut.end, n->info.range.end};
 	struct lift_region *fresh = get_free(r);
 	uint32_t vmas = n->info.vmas;
 
@@ -355,8 +355,8 @@ static int split(struct lift_regions *r, struct lift_region *n, struct lift_rang
 	}
 	fresh->info = n->info;
 	fresh->info.range = high;
-	fresh->info.vmas = charge_part(vmas, lift_range_bytes(high),
-				       lift_range_bytes(n->info.range));
+	fresh->info.vmas =
+		charge_part(vmas, lift_range_bytes(high), lift_range_bytes(n->info.range));
 	(void)trim(r, n, low);
 	*freed += vmas - n->info.vmas - fresh->info.vmas;
 	attach(r, fresh);
@@ -375,9 +375,9 @@ static int cut_range(struct lift_regions *r, struct lift_range cut, uint64_t *fr
 		if (range.start < cut.start && range.end > cut.end)
 			return split(r, n, cut, freed);
 		if (range.start < cut.start) {
-			*freed += trim(r, n, (struct lift_range){ range.start, cut.start });
+			*freed += trim(r, n, (struct lift_range){range.start, cut.start});
 		} else if (range.end > cut.end) {
-			*freed += trim(r, n, (struct lift_range){ cut.end, range.end });
+			*freed += trim(r, n, (struct lift_range){cut.end, range.end});
 		} else {
 			*freed += n->info.vmas;
 			put_free(r, detach(r, n));
@@ -403,7 +403,7 @@ static int split_at(struct lift_regions *r, uintptr_t addr, uint64_t *freed)
 
 	if (!n || n->info.range.start == addr)
 		return 0;
-	return split(r, n, (struct lift_range){ addr, addr }, freed);
+	return split(r, n, (struct lift_range){addr, addr}, freed);
 }
 
 /* The end of what is in @from moves out to @end, where nothing is. */
@@ -419,8 +419,8 @@ static void grow(struct lift_regions *r, struct lift_range from, uintptr_t end)
 	merge_next(r, n);
 }
 
-static int move_away(struct lift_regions *r, struct lift_range from, struct lift_range to,
-		     uint64_t *freed)
+static int move_away(
+	struct lift_regions *r, struct lift_range from, struct lift_range to, uint64_t *freed)
 {
 	struct lift_region *moved = NULL;
 	struct lift_region *n;
@@ -467,21 +467,21 @@ static int move_away(struct lift_regions *r, struct lift_range from, struct lift
 	return rc;
 }
 
-int lift_regions_move(struct lift_regions *r, struct lift_range from, struct lift_range to,
-		      uint64_t *ret_vmas)
+int lift_regions_move(
+	struct lift_regions *r, struct lift_range from, struct lift_range to, uint64_t *ret_vmas)
 {
 	uint64_t freed = 0;
 	int rc = 0;
 
 	if (lift_range_empty(from) || lift_range_empty(to) ||
-	    (from.start != to.start && lift_range_overlaps(from, to)))
+		(from.start != to.start && lift_range_overlaps(from, to)))
 		return -EINVAL;
 	if (from.start != to.start) {
 		rc = move_away(r, from, to, &freed);
 	} else if (to.end < from.end) {
-		rc = cut_range(r, (struct lift_range){ to.end, from.end }, &freed);
+		rc = cut_range(r, (struct lift_range){to.end, from.end}, &freed);
 	} else {
-		rc = cut_range(r, (struct lift_range){ from.end, to.end }, &freed);
+		rc = cut_range(r, (struct lift_range){from.end, to.end}, &freed);
 		grow(r, from, to.end);
 	}
 	if (ret_vmas)

@@ -18,8 +18,8 @@ struct lift_region_info {
 	struct lift_range range;
 	enum lift_class cls;
 	enum lift_place_kind kind;
-	uint32_t flags;  /* LIFT_REGION_*; bits from LIFT_REGION_USER on are the caller's */
-	uint32_t vmas;   /* charged to the budget: those beyond the one it has anyway */
+	uint32_t flags; /* LIFT_REGION_*; bits from LIFT_REGION_USER on are the caller's */
+	uint32_t vmas;  /* charged to the budget: those beyond the one it has anyway */
 };
 
 /* Never merged with a neighbour, e.g. because chunks are counted from its start. */
@@ -37,13 +37,13 @@ struct lift_region {
 
 struct lift_regions {
 	struct lift_region *root;
-	struct lift_region *free;   /* linked by .right */
-	size_t nr;                  /* records in the tree */
-	size_t nr_free;             /* records on the free list */
-	size_t capacity;            /* nr + nr_free */
-	uint64_t vmas;              /* sum of info.vmas over the tree */
-	uint64_t bytes;             /* sum of sizes over the tree */
-	uint64_t forgotten;         /* pieces dropped for want of a free record */
+	struct lift_region *free; /* linked by .right */
+	size_t nr;                /* records in the tree */
+	size_t nr_free;           /* records on the free list */
+	size_t capacity;          /* nr + nr_free */
+	uint64_t vmas;            /* sum of info.vmas over the tree */
+	uint64_t bytes;           /* sum of sizes over the tree */
+	uint64_t forgotten;       /* pieces dropped for want of a free record */
 };
 
 /* An empty map without memory. */
@@ -85,8 +85,8 @@ int lift_regions_cut(struct lift_regions *r, struct lift_range cut, uint64_t *re
  * they overlap with different starts (the kernel refuses that too), nothing is changed; -ENOMEM
  * as for cut. For MREMAP_DONTUNMAP insert the old range again.
  */
-int lift_regions_move(struct lift_regions *r, struct lift_range from, struct lift_range to,
-		      uint64_t *ret_vmas);
+int lift_regions_move(
+	struct lift_regions *r, struct lift_range from, struct lift_range to, uint64_t *ret_vmas);
 
 /* Makes @vmas the charge of @region, which is in @r. Returns what it was. */
 uint32_t lift_regions_charge(struct lift_regions *r, struct lift_region *region, uint32_t vmas);

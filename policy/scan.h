@@ -20,7 +20,7 @@ struct lift_scan {
 
 static inline struct lift_scan lift_scan_of(const char *buf, size_t len)
 {
-	return (struct lift_scan){ .p = buf, .end = buf + len };
+	return (struct lift_scan){.p = buf, .end = buf + len};
 }
 
 static inline bool lift_scan_done(const struct lift_scan *s)

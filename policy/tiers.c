@@ -17,8 +17,9 @@ static void sort(struct ranked *r, unsigned nr)
 		struct ranked x = r[i];
 		unsigned j = i;
 
-		for (; j > 0 && (r[j - 1].cost > x.cost ||
-				 (r[j - 1].cost == x.cost && r[j - 1].id > x.id)); j--)
+		for (; j > 0 &&
+			(r[j - 1].cost > x.cost || (r[j - 1].cost == x.cost && r[j - 1].id > x.id));
+			j--)
 			r[j] = r[j - 1];
 		r[j] = x;
 	}
@@ -49,7 +50,7 @@ static void group(struct ranked *r, unsigned nr, bool exact, struct lift_tiers *
 }
 
 static bool from_override(const struct lift_tiers *override, const struct lift_nodeset *memory,
-			  struct lift_tiers *ret)
+	struct lift_tiers *ret)
 {
 	struct lift_nodeset rest = *memory;
 
@@ -76,8 +77,8 @@ static bool from_override(const struct lift_tiers *override, const struct lift_n
 	return true;
 }
 
-static bool from_performance(const struct lift_topology *topo, struct ranked *r,
-			     struct lift_tiers *ret)
+static bool from_performance(
+	const struct lift_topology *topo, struct ranked *r, struct lift_tiers *ret)
 {
 	bool latency = true;
 	bool bandwidth = true;
@@ -101,15 +102,15 @@ static bool from_performance(const struct lift_topology *topo, struct ranked *r,
 			cost *= node->read_latency_ns;
 		if (bandwidth)
 			cost /= node->read_bandwidth_mbs;
-		r[nr++] = (struct ranked){ .cost = cost, .id = node->id };
+		r[nr++] = (struct ranked){.cost = cost, .id = node->id};
 	}
 	group(r, nr, false, ret);
 	ret->source = LIFT_FACT_HMAT;
 	return true;
 }
 
-static bool from_kernel_tiers(const struct lift_topology *topo, struct ranked *r,
-			      struct lift_tiers *ret)
+static bool from_kernel_tiers(
+	const struct lift_topology *topo, struct ranked *r, struct lift_tiers *ret)
 {
 	unsigned nr = 0;
 
@@ -120,7 +121,7 @@ static bool from_kernel_tiers(const struct lift_topology *topo, struct ranked *r
 			continue;
 		if (node->kernel_tier < 0)
 			return false;
-		r[nr++] = (struct ranked){ .cost = (uint64_t)node->kernel_tier, .id = node->id };
+		r[nr++] = (struct ranked){.cost = (uint64_t)node->kernel_tier, .id = node->id};
 	}
 	group(r, nr, true, ret);
 	/* One tier for all is what kernels say that know no better (6.1 with an HMAT, for one). */
@@ -162,13 +163,13 @@ static void from_cpus(const struct lift_topology *topo, struct ranked *r, struct
 			if (cost < LIFT_DISTANCE_UNKNOWN)
 				ret->source = LIFT_FACT_DISTANCE;
 		}
-		r[nr++] = (struct ranked){ .cost = cost, .id = node->id };
+		r[nr++] = (struct ranked){.cost = cost, .id = node->id};
 	}
 	group(r, nr, false, ret);
 }
 
-int lift_tiers_build(const struct lift_topology *topo, const struct lift_tiers *override,
-		     struct lift_tiers *ret)
+int lift_tiers_build(
+	const struct lift_topology *topo, const struct lift_tiers *override, struct lift_tiers *ret)
 {
 	struct ranked ranked[LIFT_TOPO_NODES];
 	struct lift_nodeset memory;
@@ -182,7 +183,7 @@ int lift_tiers_build(const struct lift_topology *topo, const struct lift_tiers *
 
 	memset(&tiers, 0, sizeof(tiers));
 	if (!(override && from_override(override, &memory, &tiers)) &&
-	    !from_performance(topo, ranked, &tiers) && !from_kernel_tiers(topo, ranked, &tiers))
+		!from_performance(topo, ranked, &tiers) && !from_kernel_tiers(topo, ranked, &tiers))
 		from_cpus(topo, ranked, &tiers);
 	*ret = tiers;
 	return 0;

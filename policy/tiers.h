@@ -10,9 +10,9 @@
 #define LIFT_TIERS_MAX 8
 
 struct lift_tiers {
-	unsigned nr;                               /* used entries of tier[], none empty */
-	struct lift_nodeset tier[LIFT_TIERS_MAX];  /* [0] is the fastest; disjoint */
-	enum lift_fact_source source;              /* what the ranking was made from */
+	unsigned nr;                              /* used entries of tier[], none empty */
+	struct lift_nodeset tier[LIFT_TIERS_MAX]; /* [0] is the fastest; disjoint */
+	enum lift_fact_source source;             /* what the ranking was made from */
 };
 
 /*
@@ -40,7 +40,7 @@ struct lift_tiers {
  * untouched on failure.
  */
 int lift_tiers_build(const struct lift_topology *topo, const struct lift_tiers *override,
-		     struct lift_tiers *ret);
+	struct lift_tiers *ret);
 
 /* Rank of a node, 0 is the fastest; -1 when it is in no tier. */
 int lift_tiers_of(const struct lift_tiers *tiers, int node);

@@ -63,14 +63,14 @@ unsigned lift_topology_distance(const struct lift_topology *topo, int id_from, i
 	return topo->distance[from][to];
 }
 
-int lift_topology_nearest(const struct lift_topology *topo, int from_id,
-			  const struct lift_nodeset *candidates)
+int lift_topology_nearest(
+	const struct lift_topology *topo, int from_id, const struct lift_nodeset *candidates)
 {
 	unsigned best_distance = 0;
 	int best = -1;
 
 	/* Ascending ids, so that a strict comparison keeps the lowest among equals. */
-	lift_nodeset_foreach(id, candidates) {
+	lift_nodeset_foreach (id, candidates) {
 		unsigned distance;
 
 		if (lift_topology_find(topo, id) < 0)

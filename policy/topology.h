@@ -13,12 +13,12 @@
 
 /* Where a fact was learnt, or what a ranking was made from; in no order of trust. */
 enum lift_fact_source {
-	LIFT_FACT_NONE,         /* not known */
-	LIFT_FACT_SYSFS,        /* /sys/devices/system/node: which nodes have CPUs */
-	LIFT_FACT_HMAT,         /* latency and bandwidth: nodeN/access0, hwloc memory attributes */
-	LIFT_FACT_KERNEL_TIER,  /* /sys/devices/virtual/memory_tiering */
-	LIFT_FACT_DISTANCE,     /* SLIT: nodeN/distance */
-	LIFT_FACT_OVERRIDE,     /* said by the user */
+	LIFT_FACT_NONE,        /* not known */
+	LIFT_FACT_SYSFS,       /* /sys/devices/system/node: which nodes have CPUs */
+	LIFT_FACT_HMAT,        /* latency and bandwidth: nodeN/access0, hwloc memory attributes */
+	LIFT_FACT_KERNEL_TIER, /* /sys/devices/virtual/memory_tiering */
+	LIFT_FACT_DISTANCE,    /* SLIT: nodeN/distance */
+	LIFT_FACT_OVERRIDE,    /* said by the user */
 	LIFT_FACT_MAX
 };
 
@@ -26,23 +26,23 @@ enum lift_fact_source {
 const char *lift_fact_source_name(enum lift_fact_source source);
 
 struct lift_topo_node {
-	int id;                              /* the kernel's node number */
+	int id; /* the kernel's node number */
 	bool has_cpu;
 	bool has_memory;
 	uint64_t total_bytes;
-	uint64_t free_bytes;                 /* as of the last reading */
-	uint32_t read_latency_ns;            /* from its best initiator; 0: not known */
-	uint32_t read_bandwidth_mbs;         /* likewise, MB/s */
-	int kernel_tier;                     /* N of memory_tierN, small is fast; -1: unknown */
-	uint32_t weight;                     /* kernel's weighted-interleave weight; 0: not known */
-	enum lift_fact_source perf_source;   /* of latency and bandwidth */
-	enum lift_fact_source tier_source;   /* of kernel_tier */
+	uint64_t free_bytes;               /* as of the last reading */
+	uint32_t read_latency_ns;          /* from its best initiator; 0: not known */
+	uint32_t read_bandwidth_mbs;       /* likewise, MB/s */
+	int kernel_tier;                   /* N of memory_tierN, small is fast; -1: unknown */
+	uint32_t weight;                   /* kernel's weighted-interleave weight; 0: not known */
+	enum lift_fact_source perf_source; /* of latency and bandwidth */
+	enum lift_fact_source tier_source; /* of kernel_tier */
 };
 
 struct lift_topology {
-	unsigned nr;                                           /* used entries of node[] */
-	struct lift_topo_node node[LIFT_TOPO_NODES];           /* in any order, ids distinct */
-	uint8_t distance[LIFT_TOPO_NODES][LIFT_TOPO_NODES];    /* [from][to], dense; 0: not known */
+	unsigned nr;                                        /* used entries of node[] */
+	struct lift_topo_node node[LIFT_TOPO_NODES];        /* in any order, ids distinct */
+	uint8_t distance[LIFT_TOPO_NODES][LIFT_TOPO_NODES]; /* [from][to], dense; 0: not known */
 };
 
 /* What lift_topology_distance() says of a pair it does not know: farther than any real one. */
@@ -68,8 +68,8 @@ unsigned lift_topology_distance(const struct lift_topology *topo, int id_from, i
  * if it is a candidate, the lowest id among equals, the lowest described one when @from_id is not
  * known (so -1 is allowed). -1 when no candidate is described.
  */
-int lift_topology_nearest(const struct lift_topology *topo, int from_id,
-			  const struct lift_nodeset *candidates);
+int lift_topology_nearest(
+	const struct lift_topology *topo, int from_id, const struct lift_nodeset *candidates);
 
 /* Ids of all described nodes that have memory. */
 void lift_topology_memory_nodes(const struct lift_topology *topo, struct lift_nodeset *ret);

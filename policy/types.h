@@ -37,8 +37,8 @@ enum lift_mpol {
 	LIFT_MPOL_BIND = 2,
 	LIFT_MPOL_INTERLEAVE = 3,
 	LIFT_MPOL_LOCAL = 4,
-	LIFT_MPOL_PREFERRED_MANY = 5,       /* Linux 5.15 */
-	LIFT_MPOL_WEIGHTED_INTERLEAVE = 6,  /* Linux 6.9 */
+	LIFT_MPOL_PREFERRED_MANY = 5,      /* Linux 5.15 */
+	LIFT_MPOL_WEIGHTED_INTERLEAVE = 6, /* Linux 6.9 */
 	LIFT_MPOL_MAX
 };
 
@@ -46,16 +46,11 @@ enum lift_mpol {
 #define LIFT_MPOL_F_NUMA_BALANCING (1 << 13)
 #define LIFT_MPOL_F_RELATIVE_NODES (1 << 14)
 #define LIFT_MPOL_F_STATIC_NODES (1 << 15)
-#define LIFT_MPOL_F_MASK \
+#define LIFT_MPOL_F_MASK                                                                           \
 	(LIFT_MPOL_F_NUMA_BALANCING | LIFT_MPOL_F_RELATIVE_NODES | LIFT_MPOL_F_STATIC_NODES)
 
 /* What memory is for, as far as placement is concerned. policy/classify.h says who gets which. */
-enum lift_class {
-	LIFT_CLASS_SLAB,
-	LIFT_CLASS_ANON,
-	LIFT_CLASS_FILE,
-	LIFT_CLASS_MAX
-};
+enum lift_class { LIFT_CLASS_SLAB, LIFT_CLASS_ANON, LIFT_CLASS_FILE, LIFT_CLASS_MAX };
 
 /* The word used in options and statistics; "?" outside the enum. Never NULL. */
 const char *lift_class_name(enum lift_class cls);
@@ -171,30 +166,29 @@ static inline int lift_nodeset_first(const struct lift_nodeset *s)
 }
 
 /* *ret may be one of the operands. */
-static inline void lift_nodeset_and(struct lift_nodeset *ret, const struct lift_nodeset *a,
-				    const struct lift_nodeset *b)
+static inline void lift_nodeset_and(
+	struct lift_nodeset *ret, const struct lift_nodeset *a, const struct lift_nodeset *b)
 {
 	for (unsigned i = 0; i < LIFT_NODESET_WORDS; i++)
 		ret->bits[i] = a->bits[i] & b->bits[i];
 }
 
-static inline void lift_nodeset_or(struct lift_nodeset *ret, const struct lift_nodeset *a,
-				   const struct lift_nodeset *b)
+static inline void lift_nodeset_or(
+	struct lift_nodeset *ret, const struct lift_nodeset *a, const struct lift_nodeset *b)
 {
 	for (unsigned i = 0; i < LIFT_NODESET_WORDS; i++)
 		ret->bits[i] = a->bits[i] | b->bits[i];
 }
 
-static inline void lift_nodeset_andnot(struct lift_nodeset *ret, const struct lift_nodeset *a,
-				       const struct lift_nodeset *b)
+static inline void lift_nodeset_andnot(
+	struct lift_nodeset *ret, const struct lift_nodeset *a, const struct lift_nodeset *b)
 {
 	for (unsigned i = 0; i < LIFT_NODESET_WORDS; i++)
 		ret->bits[i] = a->bits[i] & ~b->bits[i];
 }
 
 /* for (int node = first; node >= 0; node = next) over the members, lowest first. */
-#define lift_nodeset_foreach(node, s)                                      \
-	for (int node = lift_nodeset_first(s); node >= 0;                  \
-	     node = lift_nodeset_next((s), node))
+#define lift_nodeset_foreach(node, s)                                                              \
+	for (int node = lift_nodeset_first(s); node >= 0; node = lift_nodeset_next((s), node))
 
 #endif

@@ -12,7 +12,7 @@
 
 struct lift_vmabudget {
 	uint64_t max;
-	uint64_t used;  /* <= max, but for a max that was lowered while more was in use */
+	uint64_t used; /* <= max, but for a max that was lowered while more was in use */
 };
 
 /* LIFT_VMABUDGET_PERCENT of @max_map_count, none used. 0 (not known): nothing is ever granted. */

@@ -37,12 +37,12 @@ void fake_machine_done(struct fake_machine *m);
 struct lift_nodeset fake_nodes(const char *list);
 
 /* Ready made, done: */
-void fake_machine_one(struct fake_machine *m);        /* node 0 */
-void fake_machine_flat_two(struct fake_machine *m);   /* 0 and 1, 1 GiB each */
+void fake_machine_one(struct fake_machine *m);          /* node 0 */
+void fake_machine_flat_two(struct fake_machine *m);     /* 0 and 1, 1 GiB each */
 void fake_machine_two_one_slow(struct fake_machine *m); /* 0 with CPUs, 1 without */
-void fake_machine_three(struct fake_machine *m);      /* 0, 1 with CPUs, 2 slow without, HMAT */
-void fake_machine_holes(struct fake_machine *m);      /* 0, 4 with CPUs, 1023 slow */
-void fake_machine_memoryless(struct fake_machine *m); /* 0, 2 with both, 1 with CPUs only */
-void fake_machine_eight(struct fake_machine *m);      /* 0-3 with CPUs, 4-7 slow, near one each */
+void fake_machine_three(struct fake_machine *m);        /* 0, 1 with CPUs, 2 slow without, HMAT */
+void fake_machine_holes(struct fake_machine *m);        /* 0, 4 with CPUs, 1023 slow */
+void fake_machine_memoryless(struct fake_machine *m);   /* 0, 2 with both, 1 with CPUs only */
+void fake_machine_eight(struct fake_machine *m);        /* 0-3 with CPUs, 4-7 slow, near one each */
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What a fuzz target is: one function, which traps when something does not hold. libFuzzer calls it with
- * inputs of its own, fuzz_main.c with the files of the corpus.
+ * What a fuzz target is: one function, which traps when something does not hold. libFuzzer calls it
+ * with inputs of its own, fuzz_main.c with the files of the corpus.
  */
 #ifndef LIFT_TESTS_FUZZ_H
 #define LIFT_TESTS_FUZZ_H

@@ -16,7 +16,8 @@ static void check_place(const struct lift_place *place)
 		else
 			MUST(lift_nodeset_empty(&a->nodes.set));
 		for (unsigned j = 0; j < i; j++)
-			MUST(place->rule[j].cls != a->cls || place->rule[j].min_bytes != a->min_bytes);
+			MUST(place->rule[j].cls != a->cls ||
+				place->rule[j].min_bytes != a->min_bytes);
 	}
 }
 
@@ -43,7 +44,7 @@ static void check_config(const struct lift_config *cfg)
 	MUST(cfg->weights.nr <= LIFT_TOPO_NODES);
 	for (unsigned i = 0; i < cfg->weights.nr; i++)
 		MUST(cfg->weights.item[i].weight >= 1 &&
-		     cfg->weights.item[i].weight <= LIFT_WEIGHT_MAX);
+			cfg->weights.item[i].weight <= LIFT_WEIGHT_MAX);
 	(void)lift_config_in_scope(cfg, "memcached");
 	(void)lift_config_in_scope(cfg, "");
 }

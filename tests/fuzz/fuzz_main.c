@@ -1,6 +1,6 @@
 /*
- * Replays files, and all files of folders, through a fuzz target: the corpus as an ordinary test, for
- * any compiler. Fails when there is nothing to replay.
+ * Replays files, and all files of folders, through a fuzz target: the corpus as an ordinary test,
+ * for any compiler. Fails when there is nothing to replay.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -64,7 +64,7 @@ static int replay_folder(const char *path)
 		if (entry->d_name[0] == '.')
 			continue;
 		if ((size_t)snprintf(child, sizeof(child), "%s/%s", path, entry->d_name) >=
-		    sizeof(child))
+			sizeof(child))
 			rc = -1;
 		else
 			rc = replay(child);

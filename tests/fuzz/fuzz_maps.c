@@ -5,7 +5,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct lift_text rest = { .s = (const char *)data, .len = size };
+	struct lift_text rest = {.s = (const char *)data, .len = size};
 	const char *end = rest.s + size;
 	struct lift_text line;
 	size_t seen = 0;
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		MUST(m.range.start < m.range.end);
 		MUST((m.perms & ~(LIFT_MAPS_READ | LIFT_MAPS_WRITE | LIFT_MAPS_EXEC |
-				  LIFT_MAPS_SHARED)) == 0);
+					LIFT_MAPS_SHARED)) == 0);
 		MUST(m.path.s >= line.s && m.path.s + m.path.len == line.s + line.len);
 		MUST(m.path.len == 0 || m.path.s[0] != ' ');
 	}

@@ -5,7 +5,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct lift_node_meminfo info = { .total_bytes = 1, .free_bytes = 1 };
+	struct lift_node_meminfo info = {.total_bytes = 1, .free_bytes = 1};
 	struct lift_proc_status st;
 
 	if (lift_parse_node_meminfo((const char *)data, size, &info) == 0)

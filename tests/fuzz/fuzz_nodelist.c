@@ -14,8 +14,9 @@ static void check_list(const char *s, size_t size)
 
 	if (lift_parse_nodelist(s, size, &first) < 0)
 		return;
-	lift_nodeset_foreach(node, &first)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%d", len ? "," : "", node);
+	lift_nodeset_foreach (node, &first)
+		len += (size_t)snprintf(
+			text + len, sizeof(text) - len, "%s%d", len ? "," : "", node);
 	MUST(lift_parse_nodelist(text, len, &second) == 0);
 	MUST(lift_nodeset_equal(&first, &second));
 }
@@ -30,8 +31,8 @@ static void check_mask(const char *s, size_t size)
 	if (lift_parse_nodemask(s, size, &first) < 0)
 		return;
 	for (int i = LIFT_NODESET_WORDS - 1; i >= 0; i--)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%08x,%08x", len ? "," : "",
-					(unsigned)(first.bits[i] >> 32), (unsigned)first.bits[i]);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%08x,%08x",
+			len ? "," : "", (unsigned)(first.bits[i] >> 32), (unsigned)first.bits[i]);
 	MUST(lift_parse_nodemask(text, len, &second) == 0);
 	MUST(lift_nodeset_equal(&first, &second));
 }

@@ -10,7 +10,7 @@ static bool within(struct lift_text t, struct lift_text line)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct lift_text rest = { .s = (const char *)data, .len = size };
+	struct lift_text rest = {.s = (const char *)data, .len = size};
 	struct lift_text line;
 
 	while (lift_parse_line(&rest, &line)) {
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			continue;
 		MUST(m.policy.len > 0 && within(m.policy, line) && within(m.file, line));
 		MUST(m.mode == -1 || ((m.mode & ~LIFT_MPOL_F_MASK) >= 0 &&
-				      (m.mode & ~LIFT_MPOL_F_MASK) < LIFT_MPOL_MAX));
+					     (m.mode & ~LIFT_MPOL_F_MASK) < LIFT_MPOL_MAX));
 		MUST(m.mode != -1 || lift_nodeset_empty(&m.nodes));
 		MUST(m.nr_nodes <= LIFT_TOPO_NODES);
 		for (unsigned i = 0; i < m.nr_nodes; i++)

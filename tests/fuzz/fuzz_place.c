@@ -1,5 +1,6 @@
 /*
- * The grammar of NUMALIFT_PLACE: what was understood, written out in full, is understood as the same.
+ * The grammar of NUMALIFT_PLACE: what was understood, written out in full, is understood as the
+ * same.
  */
 #include "fuzz.h"
 
@@ -13,8 +14,9 @@ static size_t write_nodes(const struct lift_nodes *nodes, char *buf, size_t n)
 	size_t len = 0;
 
 	if (nodes->kind != LIFT_NODES_LIST)
-		return (size_t)snprintf(buf, n, "=%s", nodes->kind == LIFT_NODES_ALL ? "all" : "fast");
-	lift_nodeset_foreach(node, &nodes->set) {
+		return (size_t)snprintf(
+			buf, n, "=%s", nodes->kind == LIFT_NODES_ALL ? "all" : "fast");
+	lift_nodeset_foreach (node, &nodes->set) {
 		len += (size_t)snprintf(buf + len, n - len, "%c%d", sep, node);
 		sep = ',';
 	}
@@ -36,9 +38,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < first.place.nr; i++) {
 		const struct lift_place_rule *rule = &first.place.rule[i];
 
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s>=%llu:%s", i ? "," : "",
-					lift_class_name(rule->cls),
-					(unsigned long long)rule->min_bytes, lift_how_name(rule->how));
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s>=%llu:%s",
+			i ? "," : "", lift_class_name(rule->cls),
+			(unsigned long long)rule->min_bytes, lift_how_name(rule->how));
 		if (rule->how == LIFT_HOW_BIND || rule->how == LIFT_HOW_PREFERRED)
 			len += write_nodes(&rule->nodes, text + len, sizeof(text) - len);
 	}

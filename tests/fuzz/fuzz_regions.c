@@ -1,6 +1,6 @@
 /*
- * Sequences of operations on the map of ranges, compared after each with a model that is too simple to be
- * wrong: an array that says for each page who has it.
+ * Sequences of operations on the map of ranges, compared after each with a model that is too simple
+ * to be wrong: an array that says for each page who has it.
  *
  * Input: a byte of set-up (low bit: at the top of the address space; rest: how many records there
  * are), then four bytes per operation.
@@ -32,7 +32,7 @@ static uint64_t charged;
 
 static struct lift_range range_of(unsigned from, unsigned to)
 {
-	return (struct lift_range){ base + (uintptr_t)from * CELL, base + (uintptr_t)to * CELL };
+	return (struct lift_range){base + (uintptr_t)from * CELL, base + (uintptr_t)to * CELL};
 }
 
 static bool alike(const struct cell *a, const struct cell *b)
@@ -63,7 +63,7 @@ static void compare(bool all)
 			continue;
 		}
 		MUST(model[i].used && n->info.cls == model[i].cls &&
-		     n->info.kind == model[i].kind && n->info.flags == model[i].flags);
+			n->info.kind == model[i].kind && n->info.flags == model[i].flags);
 		if (all)
 			MUST((n->info.range.start == range_of(i, i).start) == starts_at(i));
 		else
@@ -89,7 +89,7 @@ static void model_fill(unsigned from, unsigned to, struct cell cell)
 
 static void do_insert(unsigned from, unsigned to, uint8_t what)
 {
-	static const uint32_t flags[] = { 0, LIFT_REGION_SEPARATE, LIFT_REGION_USER, 0 };
+	static const uint32_t flags[] = {0, LIFT_REGION_SEPARATE, LIFT_REGION_USER, 0};
 	struct cell cell = {
 		.used = true,
 		.starts = true,
@@ -140,10 +140,11 @@ static void do_move(unsigned from, unsigned to, unsigned new_from, unsigned new_
 	unsigned new_to = new_from + new_len < NR_CELLS ? new_from + new_len : NR_CELLS;
 	static struct cell saved[NR_CELLS];
 	uint64_t freed = 0;
-	int rc = lift_regions_move(&regions, range_of(from, to), range_of(new_from, new_to), &freed);
+	int rc =
+		lift_regions_move(&regions, range_of(from, to), range_of(new_from, new_to), &freed);
 
 	if (from >= to || new_from >= new_to ||
-	    (from != new_from && from < new_to && new_from < to)) {
+		(from != new_from && from < new_to && new_from < to)) {
 		MUST(rc == -EINVAL);
 		compare(true);
 		return;
@@ -204,9 +205,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			do_cut(data[1], data[2]);
 			break;
 		case 3:
-			do_move(data[1], data[1] + data[0] / 4 + data[2] % 4u * 16u < NR_CELLS
-						 ? data[1] + data[0] / 4 + data[2] % 4u * 16u
-						 : NR_CELLS,
+			do_move(data[1],
+				data[1] + data[0] / 4 + data[2] % 4u * 16u < NR_CELLS
+					? data[1] + data[0] / 4 + data[2] % 4u * 16u
+					: NR_CELLS,
 				data[2], data[3]);
 			break;
 		}

@@ -35,8 +35,8 @@ Test(config, defaults)
 
 		cr_expect_eq(rule->cls, (enum lift_class)i);
 		cr_expect_eq(rule->min_bytes, 0);
-		cr_expect_eq(rule->how, rule->cls == LIFT_CLASS_FILE ? LIFT_HOW_INTERLEAVE
-								    : LIFT_HOW_LOCAL);
+		cr_expect_eq(rule->how,
+			rule->cls == LIFT_CLASS_FILE ? LIFT_HOW_INTERLEAVE : LIFT_HOW_LOCAL);
 	}
 }
 
@@ -88,12 +88,23 @@ Test(config, switches)
 		int rc;
 		bool value;
 	} rows[] = {
-		{ "on", 0, true },    { "1", 0, true },         { "yes", 0, true },
-		{ "true", 0, true },  { "ON", 0, true },        { " on\n", 0, true },
-		{ "off", 0, false },  { "0", 0, false },        { "no", 0, false },
-		{ "false", 0, false }, { "\tOff ", 0, false },  { "", 0, true },
-		{ "  ", 0, true },    { "2", -EINVAL, true },   { "onn", -EINVAL, true },
-		{ "o", -EINVAL, true }, { "on off", -EINVAL, true },
+		{"on", 0, true},
+		{"1", 0, true},
+		{"yes", 0, true},
+		{"true", 0, true},
+		{"ON", 0, true},
+		{" on\n", 0, true},
+		{"off", 0, false},
+		{"0", 0, false},
+		{"no", 0, false},
+		{"false", 0, false},
+		{"\tOff ", 0, false},
+		{"", 0, true},
+		{"  ", 0, true},
+		{"2", -EINVAL, true},
+		{"onn", -EINVAL, true},
+		{"o", -EINVAL, true},
+		{"on off", -EINVAL, true},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
@@ -114,10 +125,13 @@ Test(config, log_levels)
 		int rc;
 		enum lift_log_level level;
 	} rows[] = {
-		{ "off", 0, LIFT_LOG_OFF },     { "error", 0, LIFT_LOG_ERROR },
-		{ "warn", 0, LIFT_LOG_WARN },   { "info", 0, LIFT_LOG_INFO },
-		{ "DEBUG", 0, LIFT_LOG_DEBUG }, { "verbose", -EINVAL, LIFT_LOG_WARN },
-		{ "", 0, LIFT_LOG_WARN },
+		{"off", 0, LIFT_LOG_OFF},
+		{"error", 0, LIFT_LOG_ERROR},
+		{"warn", 0, LIFT_LOG_WARN},
+		{"info", 0, LIFT_LOG_INFO},
+		{"DEBUG", 0, LIFT_LOG_DEBUG},
+		{"verbose", -EINVAL, LIFT_LOG_WARN},
+		{"", 0, LIFT_LOG_WARN},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
@@ -136,31 +150,31 @@ Test(config, batch)
 		int rc;
 		uint64_t bytes;
 	} rows[] = {
-		{ "auto", 0, 0 },
-		{ "AUTO", 0, 0 },
-		{ "4096", 0, 4096 },
-		{ "4K", 0, 4096 },
-		{ "4k", 0, 4096 },
-		{ "4KiB", 0, 4096 },
-		{ "4KB", 0, 4096 },
-		{ "16m", 0, 16 * LIFT_MIB },
-		{ "1G", 0, LIFT_GIB },
-		{ "64G", 0, 64 * LIFT_GIB },
-		{ " 8M ", 0, 8 * LIFT_MIB },
-		{ "", 0, 2 * LIFT_MIB },
-		{ "128G", -ERANGE, 2 * LIFT_MIB },
-		{ "2048", -ERANGE, 2 * LIFT_MIB },
-		{ "0", -ERANGE, 2 * LIFT_MIB },
-		{ "3M", -EINVAL, 2 * LIFT_MIB },
-		{ "2MX", -EINVAL, 2 * LIFT_MIB },
-		{ "2 M", -EINVAL, 2 * LIFT_MIB },
-		{ "-2M", -EINVAL, 2 * LIFT_MIB },
-		{ "0x1000", -EINVAL, 2 * LIFT_MIB },
-		{ "M", -EINVAL, 2 * LIFT_MIB },
-		{ "4P", -EINVAL, 2 * LIFT_MIB },
-		{ "18446744073709551616", -ERANGE, 2 * LIFT_MIB },
-		{ "18446744073709551615K", -ERANGE, 2 * LIFT_MIB },
-		{ "16777216T", -ERANGE, 2 * LIFT_MIB },
+		{"auto", 0, 0},
+		{"AUTO", 0, 0},
+		{"4096", 0, 4096},
+		{"4K", 0, 4096},
+		{"4k", 0, 4096},
+		{"4KiB", 0, 4096},
+		{"4KB", 0, 4096},
+		{"16m", 0, 16 * LIFT_MIB},
+		{"1G", 0, LIFT_GIB},
+		{"64G", 0, 64 * LIFT_GIB},
+		{" 8M ", 0, 8 * LIFT_MIB},
+		{"", 0, 2 * LIFT_MIB},
+		{"128G", -ERANGE, 2 * LIFT_MIB},
+		{"2048", -ERANGE, 2 * LIFT_MIB},
+		{"0", -ERANGE, 2 * LIFT_MIB},
+		{"3M", -EINVAL, 2 * LIFT_MIB},
+		{"2MX", -EINVAL, 2 * LIFT_MIB},
+		{"2 M", -EINVAL, 2 * LIFT_MIB},
+		{"-2M", -EINVAL, 2 * LIFT_MIB},
+		{"0x1000", -EINVAL, 2 * LIFT_MIB},
+		{"M", -EINVAL, 2 * LIFT_MIB},
+		{"4P", -EINVAL, 2 * LIFT_MIB},
+		{"18446744073709551616", -ERANGE, 2 * LIFT_MIB},
+		{"18446744073709551615K", -ERANGE, 2 * LIFT_MIB},
+		{"16777216T", -ERANGE, 2 * LIFT_MIB},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
@@ -168,7 +182,7 @@ Test(config, batch)
 
 		lift_config_init(&cfg);
 		cr_expect_eq(set(&cfg, "NUMALIFT_BATCH", rows[i].text), rows[i].rc, "'%s'",
-			     rows[i].text);
+			rows[i].text);
 		cr_expect_eq(cfg.batch_bytes, rows[i].bytes, "'%s'", rows[i].text);
 	}
 }
@@ -180,20 +194,20 @@ Test(config, place_grammar)
 		unsigned nr;      /* rules that were written */
 		const char *last; /* of the last one: class>=size:how kind nodes */
 	} rows[] = {
-		{ "slab:local", 1, "slab>=0:local 0 -" },
-		{ "anon:interleave", 1, "anon>=0:interleave 0 -" },
-		{ "FILE:Weighted", 1, "file>=0:weighted 0 -" },
-		{ "anon:bind=1", 1, "anon>=0:bind 0 1" },
-		{ "anon:bind=0-1,3", 1, "anon>=0:bind 0 0,1,3" },
-		{ "anon:bind=0-1,3,file:local", 2, "file>=0:local 0 -" },
-		{ "anon:bind=3 , file:preferred=1023", 2, "file>=0:preferred 0 1023" },
-		{ "anon:preferred=all", 1, "anon>=0:preferred 1 -" },
-		{ "anon:bind=fast,slab:local", 2, "slab>=0:local 0 -" },
-		{ "slab:local,anon:bind=FAST", 2, "anon>=0:bind 2 -" },
-		{ "anon>=1G:interleave", 1, "anon>=1073741824:interleave 0 -" },
-		{ "anon>=0:local,anon>=1:weighted", 2, "anon>=1:weighted 0 -" },
-		{ "\n anon:local \t", 1, "anon>=0:local 0 -" },
-		{ "anon : local", 0, NULL },
+		{"slab:local", 1, "slab>=0:local 0 -"},
+		{"anon:interleave", 1, "anon>=0:interleave 0 -"},
+		{"FILE:Weighted", 1, "file>=0:weighted 0 -"},
+		{"anon:bind=1", 1, "anon>=0:bind 0 1"},
+		{"anon:bind=0-1,3", 1, "anon>=0:bind 0 0,1,3"},
+		{"anon:bind=0-1,3,file:local", 2, "file>=0:local 0 -"},
+		{"anon:bind=3 , file:preferred=1023", 2, "file>=0:preferred 0 1023"},
+		{"anon:preferred=all", 1, "anon>=0:preferred 1 -"},
+		{"anon:bind=fast,slab:local", 2, "slab>=0:local 0 -"},
+		{"slab:local,anon:bind=FAST", 2, "anon>=0:bind 2 -"},
+		{"anon>=1G:interleave", 1, "anon>=1073741824:interleave 0 -"},
+		{"anon>=0:local,anon>=1:weighted", 2, "anon>=1:weighted 0 -"},
+		{"\n anon:local \t", 1, "anon>=0:local 0 -"},
+		{"anon : local", 0, NULL},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
@@ -210,15 +224,16 @@ Test(config, place_grammar)
 		cr_assert_eq(set(&cfg, "NUMALIFT_PLACE", rows[i].text), 0, "'%s'", rows[i].text);
 		rule = &cfg.place.rule[rows[i].nr - 1];
 		len = snprintf(got, sizeof(got), "%s>=%llu:%s %d", lift_class_name(rule->cls),
-			       (unsigned long long)rule->min_bytes, lift_how_name(rule->how),
-			       (int)rule->nodes.kind);
+			(unsigned long long)rule->min_bytes, lift_how_name(rule->how),
+			(int)rule->nodes.kind);
 		if (lift_nodeset_empty(&rule->nodes.set)) {
 			snprintf(got + len, sizeof(got) - (size_t)len, " -");
 		} else {
 			char sep = ' ';
 
-			lift_nodeset_foreach(node, &rule->nodes.set) {
-				len += snprintf(got + len, sizeof(got) - (size_t)len, "%c%d", sep, node);
+			lift_nodeset_foreach (node, &rule->nodes.set) {
+				len += snprintf(
+					got + len, sizeof(got) - (size_t)len, "%c%d", sep, node);
 				sep = ',';
 			}
 		}
@@ -236,64 +251,65 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-	{ "NUMALIFT", "maybe", -EINVAL, 0, 5, "unknown word" },
-	{ "NUMALIFT_LOG", " loud ", -EINVAL, 1, 4, "unknown word" },
-	{ "NUMALIFT_PLACE", "slub:local", -EINVAL, 0, 4, "unknown class" },
-	{ "NUMALIFT_PLACE", ",", -EINVAL, 0, 0, "unknown class" },
-	{ "NUMALIFT_PLACE", "slab:local,", -EINVAL, 11, 0, "unknown class" },
-	{ "NUMALIFT_PLACE", "slab", -EINVAL, 4, 0, "':' expected" },
-	{ "NUMALIFT_PLACE", "slab>1G:local", -EINVAL, 4, 9, "':' expected" },
-	{ "NUMALIFT_PLACE", "slab>=:local", -EINVAL, 6, 0, "not a size" },
-	{ "NUMALIFT_PLACE", "slab>=1X:local", -EINVAL, 6, 2, "not a size" },
-	{ "NUMALIFT_PLACE", "slab>=1G", -EINVAL, 8, 0, "':' expected" },
-	{ "NUMALIFT_PLACE", "slab>=99999999999999999999:local", -ERANGE, 6, 20, "size too large" },
-	{ "NUMALIFT_PLACE", "slab>=99999999999T:local", -ERANGE, 6, 12, "size too large" },
-	{ "NUMALIFT_PLACE", "slab:remote,anon:local", -EINVAL, 5, 6, "unknown placement" },
-	{ "NUMALIFT_PLACE", "slab:", -EINVAL, 5, 0, "unknown placement" },
-	{ "NUMALIFT_PLACE", "slab:bind", -EINVAL, 9, 0, "'=NODES' expected" },
-	{ "NUMALIFT_PLACE", "slab:bind=", -EINVAL, 10, 0, "not a node list" },
-	{ "NUMALIFT_PLACE", "slab:bind=x", -EINVAL, 10, 1, "not a node list" },
-	{ "NUMALIFT_PLACE", "slab:bind=3-1", -EINVAL, 10, 3, "not a node list" },
-	{ "NUMALIFT_PLACE", "slab:bind=3-", -EINVAL, 10, 2, "not a node list" },
-	{ "NUMALIFT_PLACE", "slab:bind=0,1024", -ERANGE, 12, 4, "node number above 1023" },
-	{ "NUMALIFT_PLACE", "slab:bind=0-1024", -ERANGE, 10, 6, "node number above 1023" },
-	{ "NUMALIFT_PLACE", "slab:bind=1x", -EINVAL, 11, 1, "not understood" },
-	{ "NUMALIFT_PLACE", "slab:local=1", -EINVAL, 10, 2, "not understood" },
-	{ "NUMALIFT_PLACE", "slab:local anon:local", -EINVAL, 5, 16, "unknown placement" },
-	{ "NUMALIFT_PLACE", "anon:local,anon:bind=1", -EINVAL, 11, 11,
-	  "class and size are there twice" },
-	{ "NUMALIFT_PLACE", "anon>=1K:local,anon>=1024:local", -EINVAL, 15, 16,
-	  "class and size are there twice" },
-	{ "NUMALIFT_PLACE",
-	  "anon>=1:local,anon>=2:local,anon>=3:local,anon>=4:local,anon>=5:local,anon>=6:local,"
-	  "anon>=7:local,anon>=8:local,anon>=9:local,anon>=10:local,anon>=11:local,"
-	  "anon>=12:local,anon>=13:local,anon>=14:local",
-	  -ERANGE, 186, 14, "too many items" },
-	{ "NUMALIFT_TIERS", "0;", -EINVAL, 2, 0, "not a node list" },
-	{ "NUMALIFT_TIERS", ";0", -EINVAL, 0, 0, "not a node list" },
-	{ "NUMALIFT_TIERS", "0;1,x", -EINVAL, 3, 2, "not understood" },
-	{ "NUMALIFT_TIERS", "0-1;1", -EINVAL, 4, 1, "a node is in two tiers" },
-	{ "NUMALIFT_TIERS", "0;4096", -ERANGE, 2, 4, "node number above 1023" },
-	{ "NUMALIFT_TIERS", "0;1;2;3;4;5;6;7;8", -ERANGE, 16, 1, "more than 8 tiers" },
-	{ "NUMALIFT_BATCH", "3M", -EINVAL, 0, 2, "not a power of two" },
-	{ "NUMALIFT_BATCH", "1K", -ERANGE, 0, 2, "out of range" },
-	{ "NUMALIFT_BATCH", "big", -EINVAL, 0, 3, "not a size" },
-	{ "NUMALIFT_PAGECACHE", "on", -EINVAL, 0, 2, "not a node list" },
-	{ "NUMALIFT_PAGECACHE", "0,9999", -ERANGE, 2, 4, "node number above 1023" },
-	{ "NUMALIFT_PAGECACHE", "0,1 2", -EINVAL, 3, 2, "not understood" },
-	{ "NUMALIFT_SCOPE", "a,,b", -EINVAL, 2, 0, "empty name" },
-	{ "NUMALIFT_SCOPE", "a,", -EINVAL, 2, 0, "empty name" },
-	{ "NUMALIFT_SCOPE", "a, !", -EINVAL, 3, 1, "empty name" },
-	{ "NUMALIFT_SCOPE", "a,/bin/sh", -EINVAL, 2, 7, "a path, not a name" },
-	{ "NUMALIFT_WEIGHTS", "x:1", -EINVAL, 0, 1, "not a node number" },
-	{ "NUMALIFT_WEIGHTS", "1024:1", -ERANGE, 0, 4, "node number above 1023" },
-	{ "NUMALIFT_WEIGHTS", "0", -EINVAL, 1, 0, "':WEIGHT' expected" },
-	{ "NUMALIFT_WEIGHTS", "0:x", -EINVAL, 2, 1, "not a weight" },
-	{ "NUMALIFT_WEIGHTS", "0:", -EINVAL, 2, 0, "not a weight" },
-	{ "NUMALIFT_WEIGHTS", "0:0", -ERANGE, 0, 3, "weight not in 1..1000000" },
-	{ "NUMALIFT_WEIGHTS", "1:1,0:1000001", -ERANGE, 4, 9, "weight not in 1..1000000" },
-	{ "NUMALIFT_WEIGHTS", "0:1,0:2", -EINVAL, 4, 3, "node is there twice" },
-	{ "NUMALIFT_WEIGHTS", "0:1;1:2", -EINVAL, 3, 4, "not understood" },
+	{"NUMALIFT", "maybe", -EINVAL, 0, 5, "unknown word"},
+	{"NUMALIFT_LOG", " loud ", -EINVAL, 1, 4, "unknown word"},
+	{"NUMALIFT_PLACE", "slub:local", -EINVAL, 0, 4, "unknown class"},
+	{"NUMALIFT_PLACE", ",", -EINVAL, 0, 0, "unknown class"},
+	{"NUMALIFT_PLACE", "slab:local,", -EINVAL, 11, 0, "unknown class"},
+	{"NUMALIFT_PLACE", "slab", -EINVAL, 4, 0, "':' expected"},
+	{"NUMALIFT_PLACE", "slab>1G:local", -EINVAL, 4, 9, "':' expected"},
+	{"NUMALIFT_PLACE", "slab>=:local", -EINVAL, 6, 0, "not a size"},
+	{"NUMALIFT_PLACE", "slab>=1X:local", -EINVAL, 6, 2, "not a size"},
+	{"NUMALIFT_PLACE", "slab>=1G", -EINVAL, 8, 0, "':' expected"},
+	{"NUMALIFT_PLACE", "slab>=99999999999999999999:local", -ERANGE, 6, 20, "size too large"},
+	{"NUMALIFT_PLACE", "slab>=99999999999T:local", -ERANGE, 6, 12, "size too large"},
+	{"NUMALIFT_PLACE", "slab:remote,anon:local", -EINVAL, 5, 6, "unknown placement"},
+	{"NUMALIFT_PLACE", "slab:", -EINVAL, 5, 0, "unknown placement"},
+	{"NUMALIFT_PLACE", "slab:bind", -EINVAL, 9, 0, "'=NODES' expected"},
+	{"NUMALIFT_PLACE", "slab:bind=", -EINVAL, 10, 0, "not a node list"},
+	{"NUMALIFT_PLACE", "slab:bind=x", -EINVAL, 10, 1, "not a node list"},
+	{"NUMALIFT_PLACE", "slab:bind=3-1", -EINVAL, 10, 3, "not a node list"},
+	{"NUMALIFT_PLACE", "slab:bind=3-", -EINVAL, 10, 2, "not a node list"},
+	{"NUMALIFT_PLACE", "slab:bind=0,1024", -ERANGE, 12, 4, "node number above 1023"},
+	{"NUMALIFT_PLACE", "slab:bind=0-1024", -ERANGE, 10, 6, "node number above 1023"},
+	{"NUMALIFT_PLACE", "slab:bind=1x", -EINVAL, 11, 1, "not understood"},
+	{"NUMALIFT_PLACE", "slab:local=1", -EINVAL, 10, 2, "not understood"},
+	{"NUMALIFT_PLACE", "slab:local anon:local", -EINVAL, 5, 16, "unknown placement"},
+	{"NUMALIFT_PLACE", "anon:local,anon:bind=1", -EINVAL, 11, 11,
+		"class and size are there twice"},
+	{"NUMALIFT_PLACE", "anon>=1K:local,anon>=1024:local", -EINVAL, 15, 16,
+		"class and size are there twice"},
+	{"NUMALIFT_PLACE",
+		"anon>=1:local,anon>=2:local,anon>=3:local,anon>=4:local,anon>=5:local,anon>=6:"
+		"local,"
+		"anon>=7:local,anon>=8:local,anon>=9:local,anon>=10:local,anon>=11:local,"
+		"anon>=12:local,anon>=13:local,anon>=14:local",
+		-ERANGE, 186, 14, "too many items"},
+	{"NUMALIFT_TIERS", "0;", -EINVAL, 2, 0, "not a node list"},
+	{"NUMALIFT_TIERS", ";0", -EINVAL, 0, 0, "not a node list"},
+	{"NUMALIFT_TIERS", "0;1,x", -EINVAL, 3, 2, "not understood"},
+	{"NUMALIFT_TIERS", "0-1;1", -EINVAL, 4, 1, "a node is in two tiers"},
+	{"NUMALIFT_TIERS", "0;4096", -ERANGE, 2, 4, "node number above 1023"},
+	{"NUMALIFT_TIERS", "0;1;2;3;4;5;6;7;8", -ERANGE, 16, 1, "more than 8 tiers"},
+	{"NUMALIFT_BATCH", "3M", -EINVAL, 0, 2, "not a power of two"},
+	{"NUMALIFT_BATCH", "1K", -ERANGE, 0, 2, "out of range"},
+	{"NUMALIFT_BATCH", "big", -EINVAL, 0, 3, "not a size"},
+	{"NUMALIFT_PAGECACHE", "on", -EINVAL, 0, 2, "not a node list"},
+	{"NUMALIFT_PAGECACHE", "0,9999", -ERANGE, 2, 4, "node number above 1023"},
+	{"NUMALIFT_PAGECACHE", "0,1 2", -EINVAL, 3, 2, "not understood"},
+	{"NUMALIFT_SCOPE", "a,,b", -EINVAL, 2, 0, "empty name"},
+	{"NUMALIFT_SCOPE", "a,", -EINVAL, 2, 0, "empty name"},
+	{"NUMALIFT_SCOPE", "a, !", -EINVAL, 3, 1, "empty name"},
+	{"NUMALIFT_SCOPE", "a,/bin/sh", -EINVAL, 2, 7, "a path, not a name"},
+	{"NUMALIFT_WEIGHTS", "x:1", -EINVAL, 0, 1, "not a node number"},
+	{"NUMALIFT_WEIGHTS", "1024:1", -ERANGE, 0, 4, "node number above 1023"},
+	{"NUMALIFT_WEIGHTS", "0", -EINVAL, 1, 0, "':WEIGHT' expected"},
+	{"NUMALIFT_WEIGHTS", "0:x", -EINVAL, 2, 1, "not a weight"},
+	{"NUMALIFT_WEIGHTS", "0:", -EINVAL, 2, 0, "not a weight"},
+	{"NUMALIFT_WEIGHTS", "0:0", -ERANGE, 0, 3, "weight not in 1..1000000"},
+	{"NUMALIFT_WEIGHTS", "1:1,0:1000001", -ERANGE, 4, 9, "weight not in 1..1000000"},
+	{"NUMALIFT_WEIGHTS", "0:1,0:2", -EINVAL, 4, 3, "node is there twice"},
+	{"NUMALIFT_WEIGHTS", "0:1;1:2", -EINVAL, 3, 4, "not understood"},
 };
 
 Test(config, refusals_say_where_and_change_nothing)
@@ -315,8 +331,8 @@ Test(config, refusals_say_where_and_change_nothing)
 		cr_expect_str_eq(err.problem, r->problem, "'%s': %s", r->value, err.problem);
 		cr_expect_eq(err.offset, r->offset, "'%s': offset %zu", r->value, err.offset);
 		cr_expect_eq(err.length, r->length, "'%s': length %zu", r->value, err.length);
-		cr_expect_str_eq(err.kept, lift_config_option((size_t)lift_config_find(r->name))
-						   ->default_text);
+		cr_expect_str_eq(err.kept,
+			lift_config_option((size_t)lift_config_find(r->name))->default_text);
 		cr_expect_eq(memcmp(&cfg, &was, sizeof(cfg)), 0, "'%s'", r->value);
 		cr_expect_eq(set(&cfg, r->name, r->value), r->rc, "without an error to fill");
 	}
@@ -422,30 +438,30 @@ Test(config, scope)
 		const char *program;
 		bool in;
 	} rows[] = {
-		{ "", "anything", true },
-		{ "", "", true },
-		{ "mysqld", "mysqld", true },
-		{ "mysqld", "mysql", false },
-		{ "mysqld", "mysqldd", false },
-		{ "mysql*", "mysqld", true },
-		{ "mysql*", "mysql", true },
-		{ "*sql*", "postgresqld", true },
-		{ "*sql*", "redis", false },
-		{ "a*b*c", "axxbxxbxc", true },
-		{ "a*b*c", "axxbxxbx", false },
-		{ "a**b", "ab", true },
-		{ "*", "", true },
-		{ "x", "", false },
-		{ "redis-server, memcached", "memcached", true },
-		{ "redis-server, memcached", "sh", false },
-		{ "!sh", "sh", false },
-		{ "!sh", "bash", true },
-		{ "!*sh", "bash", false },
-		{ "b*,!bash", "bash", false },
-		{ "!bash,b*", "bash", false },
-		{ "b*,!bash", "busybox", true },
-		{ "b*,!bash", "cat", false },
-		{ "a b", "a b", true },
+		{"", "anything", true},
+		{"", "", true},
+		{"mysqld", "mysqld", true},
+		{"mysqld", "mysql", false},
+		{"mysqld", "mysqldd", false},
+		{"mysql*", "mysqld", true},
+		{"mysql*", "mysql", true},
+		{"*sql*", "postgresqld", true},
+		{"*sql*", "redis", false},
+		{"a*b*c", "axxbxxbxc", true},
+		{"a*b*c", "axxbxxbx", false},
+		{"a**b", "ab", true},
+		{"*", "", true},
+		{"x", "", false},
+		{"redis-server, memcached", "memcached", true},
+		{"redis-server, memcached", "sh", false},
+		{"!sh", "sh", false},
+		{"!sh", "bash", true},
+		{"!*sh", "bash", false},
+		{"b*,!bash", "bash", false},
+		{"!bash,b*", "bash", false},
+		{"b*,!bash", "busybox", true},
+		{"b*,!bash", "cat", false},
+		{"a b", "a b", true},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
@@ -453,8 +469,8 @@ Test(config, scope)
 
 		lift_config_init(&cfg);
 		cr_assert_eq(set(&cfg, "NUMALIFT_SCOPE", rows[i].scope), 0);
-		cr_expect_eq(lift_config_in_scope(&cfg, rows[i].program), rows[i].in, "'%s' in '%s'",
-			     rows[i].program, rows[i].scope);
+		cr_expect_eq(lift_config_in_scope(&cfg, rows[i].program), rows[i].in,
+			"'%s' in '%s'", rows[i].program, rows[i].scope);
 	}
 }
 
@@ -465,7 +481,8 @@ Test(config, scope_is_bounded)
 
 	lift_config_init(&cfg);
 	memset(text, '*', sizeof(text));
-	cr_expect_eq(lift_config_set(&cfg, "NUMALIFT_SCOPE", text, LIFT_SCOPE_BYTES, NULL), -ERANGE);
+	cr_expect_eq(
+		lift_config_set(&cfg, "NUMALIFT_SCOPE", text, LIFT_SCOPE_BYTES, NULL), -ERANGE);
 	cr_expect_eq(lift_config_set(&cfg, "NUMALIFT_SCOPE", text, LIFT_SCOPE_BYTES - 1, NULL), 0);
 	cr_expect(lift_config_in_scope(&cfg, "anything"));
 	/* The worst a pattern can do: every star retries, none recurses. */
@@ -483,21 +500,22 @@ Test(config, the_largest_threshold_reached_decides)
 		uint64_t bytes;
 		enum lift_how how;
 	} rows[] = {
-		{ 0, LIFT_HOW_LOCAL },
-		{ LIFT_MIB - 1, LIFT_HOW_LOCAL },
-		{ LIFT_MIB, LIFT_HOW_BIND },
-		{ LIFT_GIB - 1, LIFT_HOW_BIND },
-		{ LIFT_GIB, LIFT_HOW_INTERLEAVE },
-		{ UINT64_MAX, LIFT_HOW_INTERLEAVE },
+		{0, LIFT_HOW_LOCAL},
+		{LIFT_MIB - 1, LIFT_HOW_LOCAL},
+		{LIFT_MIB, LIFT_HOW_BIND},
+		{LIFT_GIB - 1, LIFT_HOW_BIND},
+		{LIFT_GIB, LIFT_HOW_INTERLEAVE},
+		{UINT64_MAX, LIFT_HOW_INTERLEAVE},
 	};
 	struct lift_config cfg;
 
 	lift_config_init(&cfg);
-	cr_assert_eq(set(&cfg, "NUMALIFT_PLACE",
-			 "anon>=1G:interleave,file>=1:weighted,anon>=1M:bind=0"), 0);
+	cr_assert_eq(
+		set(&cfg, "NUMALIFT_PLACE", "anon>=1G:interleave,file>=1:weighted,anon>=1M:bind=0"),
+		0);
 	for (size_t i = 0; i < SIZE(rows); i++)
 		cr_expect_eq(lift_config_rule(&cfg, LIFT_CLASS_ANON, rows[i].bytes)->how,
-			     rows[i].how, "row %zu", i);
+			rows[i].how, "row %zu", i);
 	cr_expect_eq(lift_config_rule(&cfg, LIFT_CLASS_SLAB, LIFT_GIB)->how, LIFT_HOW_LOCAL);
 	cr_expect_null(lift_config_rule(&cfg, LIFT_CLASS_MAX, 1));
 }
@@ -516,19 +534,21 @@ Test(config_error, reads_well)
 		const char *value;
 		const char *line;
 	} rows[] = {
-		{ "NUMALIFT_PLACE", "slub:local",
-		  "NUMALIFT_PLACE: 'slub' at position 1: unknown class; accepted: "
-		  "slab|anon|file[>=SIZE]:local|interleave|weighted|bind=NODES|preferred=NODES,...; "
-		  "using slab:local,anon:local,file:interleave" },
-		{ "NUMALIFT_WEIGHTS", "0:1,1",
-		  "NUMALIFT_WEIGHTS: at position 6: ':WEIGHT' expected; accepted: "
-		  "NODE:WEIGHT,... like 0:3,1:1; ignored" },
-		{ "NUMALIFT", "\x1b[31m'on'\\\x80",
-		  "NUMALIFT: '\\x1b[31m\\x27on\\x27\\x5c\\x80' at position 1: unknown word; "
-		  "accepted: on|off; using on" },
-		{ "NUMALIFT_LOG", "0123456789012345678901234567890123456789x",
-		  "NUMALIFT_LOG: '0123456789012345678901234567890123456789...' at position 1: "
-		  "unknown word; accepted: off|error|warn|info|debug; using warn" },
+		{"NUMALIFT_PLACE", "slub:local",
+			"NUMALIFT_PLACE: 'slub' at position 1: unknown class; accepted: "
+			"slab|anon|file[>=SIZE]:local|interleave|weighted|bind=NODES|preferred="
+			"NODES,...; "
+			"using slab:local,anon:local,file:interleave"},
+		{"NUMALIFT_WEIGHTS", "0:1,1",
+			"NUMALIFT_WEIGHTS: at position 6: ':WEIGHT' expected; accepted: "
+			"NODE:WEIGHT,... like 0:3,1:1; ignored"},
+		{"NUMALIFT", "\x1b[31m'on'\\\x80",
+			"NUMALIFT: '\\x1b[31m\\x27on\\x27\\x5c\\x80' at position 1: unknown word; "
+			"accepted: on|off; using on"},
+		{"NUMALIFT_LOG", "0123456789012345678901234567890123456789x",
+			"NUMALIFT_LOG: '0123456789012345678901234567890123456789...' at position "
+			"1: "
+			"unknown word; accepted: off|error|warn|info|debug; using warn"},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
@@ -539,7 +559,8 @@ Test(config_error, reads_well)
 
 		lift_config_init(&cfg);
 		cr_assert_lt(lift_config_set(&cfg, rows[i].name, rows[i].value,
-					     strlen(rows[i].value), &err), 0);
+				     strlen(rows[i].value), &err),
+			0);
 		len = lift_config_error_format(&err, rows[i].value, line, sizeof(line));
 		cr_expect_str_eq(line, rows[i].line, "%s", line);
 		cr_expect_eq(len, strlen(line));
@@ -579,7 +600,7 @@ Test(config_error, always_fits)
 			continue;
 		len = lift_config_error_format(&err, ugly, line, sizeof(line));
 		cr_expect_eq(lift_config_error_format(&err, ugly, wide, sizeof(wide)), len,
-			     "%s is cut", name);
+			"%s is cut", name);
 		cr_expect_eq(strlen(line), len);
 		cr_expect_null(strchr(line, '\n'));
 	}
@@ -590,10 +611,10 @@ Test(config_error, always_fits)
 		char line[LIFT_CONFIG_ERROR_BYTES];
 
 		lift_config_init(&cfg);
-		lift_config_set(&cfg, refusals[i].name, refusals[i].value,
-				strlen(refusals[i].value), &err);
+		lift_config_set(
+			&cfg, refusals[i].name, refusals[i].value, strlen(refusals[i].value), &err);
 		cr_expect_eq(lift_config_error_format(&err, refusals[i].value, line, sizeof(line)),
-			     lift_config_error_format(&err, refusals[i].value, wide, sizeof(wide)));
+			lift_config_error_format(&err, refusals[i].value, wide, sizeof(wide)));
 	}
 }
 

@@ -15,7 +15,7 @@ static unsigned weights_of(const uint64_t *w, struct lift_node_weight *ret)
 	unsigned nr = 0;
 
 	for (; w[nr]; nr++)
-		ret[nr] = (struct lift_node_weight){ .node = (int)nr, .weight = w[nr] };
+		ret[nr] = (struct lift_node_weight){.node = (int)nr, .weight = w[nr]};
 	return nr;
 }
 
@@ -46,22 +46,22 @@ static uint64_t worst(const uint64_t *w, const uint64_t *got, uint64_t total)
 
 /* Each row ends at its first 0. */
 static const uint64_t ratios[][9] = {
-	{ 3, 2 },
-	{ 1, 1, 2 },
-	{ 7, 3 },
-	{ 1, 1 },
-	{ 1 },
-	{ 1, 255 },
-	{ 5, 1, 1, 1, 1, 1, 1, 1 },
-	{ 16 * LIFT_GIB, 11 * LIFT_GIB },
-	{ 1540ull << 30, 3 << 20 },
-	{ 30, 17, 1, 1, 1, 1, 2, 2 },
+	{3, 2},
+	{1, 1, 2},
+	{7, 3},
+	{1, 1},
+	{1},
+	{1, 255},
+	{5, 1, 1, 1, 1, 1, 1, 1},
+	{16 * LIFT_GIB, 11 * LIFT_GIB},
+	{1540ull << 30, 3 << 20},
+	{30, 17, 1, 1, 1, 1, 2, 2},
 };
 
 #define NR_RATIOS (sizeof(ratios) / sizeof(ratios[0]))
 
 /* From a round smaller than a chunk to one far larger than the test. */
-static const uint64_t rounds[] = { 4096, CHUNK, 10 * CHUNK, 1000 * CHUNK };
+static const uint64_t rounds[] = {4096, CHUNK, 10 * CHUNK, 1000 * CHUNK};
 
 #define NR_ROUNDS (sizeof(rounds) / sizeof(rounds[0]))
 
@@ -69,7 +69,7 @@ Test(interleave, one_region_is_in_proportion_within_a_chunk)
 {
 	for (size_t r = 0; r < NR_RATIOS; r++) {
 		for (size_t k = 0; k < NR_ROUNDS; k++) {
-			uint64_t got[LIFT_TOPO_NODES] = { 0 };
+			uint64_t got[LIFT_TOPO_NODES] = {0};
 			struct lift_credits c;
 
 			start(&c, ratios[r], rounds[k]);
@@ -79,7 +79,7 @@ Test(interleave, one_region_is_in_proportion_within_a_chunk)
 				cr_assert(node >= 0 && node < 9);
 				got[node] += CHUNK;
 				cr_expect_leq(worst(ratios[r], got, (uint64_t)i * CHUNK), CHUNK,
-					      "ratio %zu, round %zu, after %u", r, k, i);
+					"ratio %zu, round %zu, after %u", r, k, i);
 			}
 		}
 	}
@@ -88,7 +88,7 @@ Test(interleave, one_region_is_in_proportion_within_a_chunk)
 Test(interleave, hundred_and_twenty_eight_chunks_are_within_two_percent)
 {
 	for (size_t r = 0; r < 3; r++) {
-		uint64_t got[LIFT_TOPO_NODES] = { 0 };
+		uint64_t got[LIFT_TOPO_NODES] = {0};
 		struct lift_credits c;
 
 		start(&c, ratios[r], 16 * CHUNK);
@@ -104,11 +104,11 @@ Test(interleave, order_is_spread_and_repeatable)
 		uint64_t w[4];
 		const char *order;
 	} rows[] = {
-		{ { 3, 2 }, "0100101001" },
-		{ { 1, 1, 2 }, "20122012" },
-		{ { 1, 1 }, "010101" },
-		{ { 7, 3 }, "00100100010010010001" },
-		{ { 4, 1, 1 }, "001002001002" },
+		{{3, 2}, "0100101001"},
+		{{1, 1, 2}, "20122012"},
+		{{1, 1}, "010101"},
+		{{7, 3}, "00100100010010010001"},
+		{{4, 1, 1}, "001002001002"},
 	};
 
 	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
@@ -117,14 +117,14 @@ Test(interleave, order_is_spread_and_repeatable)
 		start(&c, rows[r].w, (rows[r].w[0] + rows[r].w[1] + rows[r].w[2]) * CHUNK);
 		for (size_t i = 0; rows[r].order[i]; i++)
 			cr_expect_eq(lift_credits_take(&c, NULL, CHUNK), rows[r].order[i] - '0',
-				     "row %zu, chunk %zu", r, i);
+				"row %zu, chunk %zu", r, i);
 	}
 }
 
 Test(interleave, many_small_regions_of_any_size_are_in_proportion_together)
 {
 	for (size_t r = 0; r < NR_RATIOS; r++) {
-		uint64_t got[LIFT_TOPO_NODES] = { 0 };
+		uint64_t got[LIFT_TOPO_NODES] = {0};
 		uint64_t total = 0;
 		struct lift_credits c;
 		uint32_t x = 1;
@@ -145,11 +145,12 @@ Test(interleave, many_small_regions_of_any_size_are_in_proportion_together)
 Test(interleave, local_allocations_are_made_up_for)
 {
 	for (size_t r = 0; r < 3; r++) {
-		uint64_t got[LIFT_TOPO_NODES] = { 0 };
+		uint64_t got[LIFT_TOPO_NODES] = {0};
 		uint64_t total = 0;
 		struct lift_credits c;
 
-		/* A fifth of everything goes to node 0 whatever we do, which is less than its share. */
+		/* A fifth of everything goes to node 0 whatever we do, which is less than its
+		 * share. */
 		start(&c, ratios[r], 16 * CHUNK);
 		for (unsigned i = 0; i < 128; i++) {
 			int node = 0;
@@ -167,7 +168,7 @@ Test(interleave, local_allocations_are_made_up_for)
 
 Test(interleave, debt_of_local_allocations_is_forgotten_after_some_rounds)
 {
-	static const uint64_t w[] = { 1, 1, 0 };
+	static const uint64_t w[] = {1, 1, 0};
 	struct lift_credits c;
 	unsigned before = 0;
 
@@ -182,7 +183,7 @@ Test(interleave, debt_of_local_allocations_is_forgotten_after_some_rounds)
 
 Test(interleave, debit_keeps_what_a_large_chunk_owes)
 {
-	static const uint64_t w[] = { 1, 1, 0 };
+	static const uint64_t w[] = {1, 1, 0};
 	struct lift_credits c;
 	int64_t owed;
 
@@ -197,10 +198,10 @@ Test(interleave, debit_keeps_what_a_large_chunk_owes)
 
 Test(interleave, only_eligible_nodes_are_taken)
 {
-	static const uint64_t w[] = { 1, 1, 2, 0 };
+	static const uint64_t w[] = {1, 1, 2, 0};
 	struct lift_nodeset some = fake_nodes("1-2,9");
 	struct lift_nodeset other = fake_nodes("9");
-	uint64_t got[3] = { 0 };
+	uint64_t got[3] = {0};
 	struct lift_credits c;
 
 	start(&c, w, 4 * CHUNK);
@@ -217,7 +218,7 @@ Test(interleave, only_eligible_nodes_are_taken)
 
 Test(interleave, refills_are_counted_and_common)
 {
-	static const uint64_t w[] = { 1, 1, 0 };
+	static const uint64_t w[] = {1, 1, 0};
 	struct lift_credits c;
 
 	start(&c, w, 4 * CHUNK);
@@ -233,10 +234,10 @@ Test(interleave, refills_are_counted_and_common)
 Test(interleave, a_share_survives_any_number)
 {
 	static const struct lift_node_weight huge[] = {
-		{ .node = 5, .weight = UINT64_MAX },
-		{ .node = 3, .weight = UINT64_MAX },
-		{ .node = 4, .weight = 1 },
-		{ .node = 9, .weight = 0 },
+		{.node = 5, .weight = UINT64_MAX},
+		{.node = 3, .weight = UINT64_MAX},
+		{.node = 4, .weight = 1},
+		{.node = 9, .weight = 0},
 	};
 	struct lift_credits c;
 
@@ -263,7 +264,7 @@ Test(interleave, init_refuses)
 	struct lift_credits c;
 
 	for (int i = 0; i <= LIFT_TOPO_NODES; i++)
-		w[i] = (struct lift_node_weight){ .node = i, .weight = 1 };
+		w[i] = (struct lift_node_weight){.node = i, .weight = 1};
 	memset(&c, 0x5a, sizeof(c));
 	was = c;
 	cr_expect_eq(lift_credits_init(&c, w, 0, CHUNK), -EINVAL);
@@ -288,24 +289,24 @@ Test(interleave, chunk_size)
 		uint64_t max;
 		uint64_t chunk;
 	} rows[] = {
-		{ 0, 2 * LIFT_MIB, 256, 2 * LIFT_MIB },
-		{ 1, 2 * LIFT_MIB, 256, 2 * LIFT_MIB },
-		{ 512 * LIFT_MIB, 2 * LIFT_MIB, 256, 2 * LIFT_MIB },
-		{ 512 * LIFT_MIB + 1, 2 * LIFT_MIB, 256, 4 * LIFT_MIB },
-		{ 1024 * LIFT_GIB, 2 * LIFT_MIB, 256, 4 * LIFT_GIB },
-		{ LIFT_GIB, 4096, 256, 4 * LIFT_MIB },
-		{ LIFT_GIB, 8 * LIFT_GIB, 256, 8 * LIFT_GIB },
-		{ 128 * LIFT_MIB, 0, 256, 2 * LIFT_MIB },
-		{ LIFT_GIB, 0, 256, 16 * LIFT_MIB },
-		{ LIFT_GIB, 0, 8, 128 * LIFT_MIB },
-		{ LIFT_GIB, 3 * LIFT_MIB, 1024, 4 * LIFT_MIB },
-		{ LIFT_GIB, 2 * LIFT_MIB, 0, LIFT_GIB },
-		{ UINT64_MAX, 1, 1, UINT64_C(1) << 63 },
-		{ UINT64_MAX, UINT64_MAX, 1, UINT64_C(1) << 63 },
-		{ UINT64_MAX, 2 * LIFT_MIB, UINT64_MAX, 2 * LIFT_MIB },
+		{0, 2 * LIFT_MIB, 256, 2 * LIFT_MIB},
+		{1, 2 * LIFT_MIB, 256, 2 * LIFT_MIB},
+		{512 * LIFT_MIB, 2 * LIFT_MIB, 256, 2 * LIFT_MIB},
+		{512 * LIFT_MIB + 1, 2 * LIFT_MIB, 256, 4 * LIFT_MIB},
+		{1024 * LIFT_GIB, 2 * LIFT_MIB, 256, 4 * LIFT_GIB},
+		{LIFT_GIB, 4096, 256, 4 * LIFT_MIB},
+		{LIFT_GIB, 8 * LIFT_GIB, 256, 8 * LIFT_GIB},
+		{128 * LIFT_MIB, 0, 256, 2 * LIFT_MIB},
+		{LIFT_GIB, 0, 256, 16 * LIFT_MIB},
+		{LIFT_GIB, 0, 8, 128 * LIFT_MIB},
+		{LIFT_GIB, 3 * LIFT_MIB, 1024, 4 * LIFT_MIB},
+		{LIFT_GIB, 2 * LIFT_MIB, 0, LIFT_GIB},
+		{UINT64_MAX, 1, 1, UINT64_C(1) << 63},
+		{UINT64_MAX, UINT64_MAX, 1, UINT64_C(1) << 63},
+		{UINT64_MAX, 2 * LIFT_MIB, UINT64_MAX, 2 * LIFT_MIB},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		cr_expect_eq(lift_chunk_bytes(rows[i].region, rows[i].batch, rows[i].max),
-			     rows[i].chunk, "row %zu", i);
+			rows[i].chunk, "row %zu", i);
 }

@@ -13,7 +13,8 @@
 #define WEIGHTED LIFT_MPOL_WEIGHTED_INTERLEAVE
 #define FLAG LIFT_MPOL_F_NUMA_BALANCING
 
-/* Bits of a row that take something away from, or add something to, a machine with every feature. */
+/* Bits of a row that take something away from, or add something to, a machine with every feature.
+ */
 enum {
 	BALANCING = 1 << 0,
 	ZONE_RECLAIM = 1 << 1,
@@ -47,7 +48,7 @@ static void set_place(struct lift_config *cfg, const char *place, const char *we
 }
 
 static void expect_decision(const struct lift_decision *d, enum lift_place_kind kind, int mode,
-			    const char *nodes, int home, const char *what)
+	const char *nodes, int home, const char *what)
 {
 	struct lift_nodeset want = fake_nodes(nodes);
 
@@ -82,7 +83,8 @@ static void run(const struct row *rows, size_t nr)
 		adjust(&m, rows[i].how, rows[i].allowed);
 		set_place(&cfg, rows[i].place, "");
 		cr_assert_eq(lift_place_decide(&cfg, &m.view, LIFT_CLASS_ANON, 64 * LIFT_MIB,
-					       rows[i].program_mode, rows[i].cpu_node, &d), 0);
+				     rows[i].program_mode, rows[i].cpu_node, &d),
+			0);
 		snprintf(what, sizeof(what), "row %zu, %s", i, rows[i].place);
 		expect_decision(&d, rows[i].kind, rows[i].mode, rows[i].nodes, -1, what);
 	}
@@ -92,23 +94,25 @@ Test(placement, order_of_authority)
 {
 	static const struct row rows[] = {
 		/* one node, or one that is allowed, or one with memory that is */
-		{ fake_machine_one, "anon:bind=0", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_flat_two, "anon:bind=1", "1", 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_memoryless, "anon:bind=0", "0-1", 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_flat_two, "anon:bind=1", "", 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
+		{fake_machine_one, "anon:bind=0", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_flat_two, "anon:bind=1", "1", 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_memoryless, "anon:bind=0", "0-1", 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_flat_two, "anon:bind=1", "", 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
 		/* the cpuset narrows what is named */
-		{ fake_machine_three, "anon:bind=0-2", "0,2", 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_eight, "anon:bind=0-3", "1,4-7", 0, 0, 0, LIFT_PLACE_NODES, BIND, "1" },
+		{fake_machine_three, "anon:bind=0-2", "0,2", 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_eight, "anon:bind=0-3", "1,4-7", 0, 0, 0, LIFT_PLACE_NODES, BIND,
+			"1"},
 		/* the program's own policy, or one that cannot be read */
-		{ fake_machine_three, "anon:bind=1", NULL, 0, 0, 0, LIFT_PLACE_NODES, BIND, "1" },
-		{ fake_machine_three, "anon:bind=1", NULL, 0, BIND, 0, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_three, "anon:bind=1", NULL, 0, LIFT_MPOL_LOCAL, 0, LIFT_PLACE_NONE, 0,
-		  "" },
-		{ fake_machine_three, "anon:bind=1", NULL, 0, 3 | LIFT_MPOL_F_STATIC_NODES, 0,
-		  LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_three, "anon:bind=1", NULL, 0, -1, 0, LIFT_PLACE_NONE, 0, "" },
+		{fake_machine_three, "anon:bind=1", NULL, 0, 0, 0, LIFT_PLACE_NODES, BIND, "1"},
+		{fake_machine_three, "anon:bind=1", NULL, 0, BIND, 0, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_three, "anon:bind=1", NULL, 0, LIFT_MPOL_LOCAL, 0, LIFT_PLACE_NONE, 0,
+			""},
+		{fake_machine_three, "anon:bind=1", NULL, 0, 3 | LIFT_MPOL_F_STATIC_NODES, 0,
+			LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_three, "anon:bind=1", NULL, 0, -1, 0, LIFT_PLACE_NONE, 0, ""},
 		/* zone_reclaim_mode comes before the class */
-		{ fake_machine_three, "anon:bind=1", NULL, ZONE_RECLAIM, 0, 0, LIFT_PLACE_NONE, 0, "" },
+		{fake_machine_three, "anon:bind=1", NULL, ZONE_RECLAIM, 0, 0, LIFT_PLACE_NONE, 0,
+			""},
 	};
 
 	run(rows, SIZE(rows));
@@ -117,30 +121,32 @@ Test(placement, order_of_authority)
 Test(placement, local)
 {
 	static const struct row rows[] = {
-		{ fake_machine_flat_two, "anon:local", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_memoryless, "anon:local", NULL, 0, 0, 1, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_three, "anon:local", NULL, 0, 0, 0, LIFT_PLACE_NODES, MANY, "0-1" },
-		{ fake_machine_holes, "anon:local", NULL, NO_HOME, 0, 4, LIFT_PLACE_NODES, MANY, "0,4" },
+		{fake_machine_flat_two, "anon:local", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_memoryless, "anon:local", NULL, 0, 0, 1, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_three, "anon:local", NULL, 0, 0, 0, LIFT_PLACE_NODES, MANY, "0-1"},
+		{fake_machine_holes, "anon:local", NULL, NO_HOME, 0, 4, LIFT_PLACE_NODES, MANY,
+			"0,4"},
 		/* one tier is left of two */
-		{ fake_machine_three, "anon:local", "0-1", 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_eight, "anon:local", "4-7", 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_eight, "anon:local", "3-7", 0, 0, 0, LIFT_PLACE_NODES, MANY, "3" },
+		{fake_machine_three, "anon:local", "0-1", 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_eight, "anon:local", "4-7", 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_eight, "anon:local", "3-7", 0, 0, 0, LIFT_PLACE_NODES, MANY, "3"},
 		/* no PREFERRED_MANY */
-		{ fake_machine_three, "anon:local", NULL, NO_MANY, 0, 1, LIFT_PLACE_NODES, PREFERRED,
-		  "1" },
-		{ fake_machine_three, "anon:local", NULL, NO_MANY, 0, 2, LIFT_PLACE_NODES, PREFERRED,
-		  "0" },
-		{ fake_machine_three, "anon:local", NULL, NO_MANY, 0, -1, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_two_one_slow, "anon:local", NULL, NO_MANY, 0, -1, LIFT_PLACE_NODES,
-		  PREFERRED, "0" },
+		{fake_machine_three, "anon:local", NULL, NO_MANY, 0, 1, LIFT_PLACE_NODES, PREFERRED,
+			"1"},
+		{fake_machine_three, "anon:local", NULL, NO_MANY, 0, 2, LIFT_PLACE_NODES, PREFERRED,
+			"0"},
+		{fake_machine_three, "anon:local", NULL, NO_MANY, 0, -1, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_two_one_slow, "anon:local", NULL, NO_MANY, 0, -1, LIFT_PLACE_NODES,
+			PREFERRED, "0"},
 		/* kernel balancing */
-		{ fake_machine_three, "anon:local", NULL, BALANCING, 0, 0, LIFT_PLACE_NODES,
-		  MANY | FLAG, "0-1" },
-		{ fake_machine_three, "anon:local", NULL, BALANCING | OLD, 0, 0, LIFT_PLACE_NONE, 0,
-		  "" },
-		{ fake_machine_three, "anon:local", NULL, BALANCING | NO_MANY, 0, 0, LIFT_PLACE_NONE,
-		  0, "" },
-		{ fake_machine_flat_two, "anon:local", NULL, BALANCING, 0, 0, LIFT_PLACE_NONE, 0, "" },
+		{fake_machine_three, "anon:local", NULL, BALANCING, 0, 0, LIFT_PLACE_NODES,
+			MANY | FLAG, "0-1"},
+		{fake_machine_three, "anon:local", NULL, BALANCING | OLD, 0, 0, LIFT_PLACE_NONE, 0,
+			""},
+		{fake_machine_three, "anon:local", NULL, BALANCING | NO_MANY, 0, 0, LIFT_PLACE_NONE,
+			0, ""},
+		{fake_machine_flat_two, "anon:local", NULL, BALANCING, 0, 0, LIFT_PLACE_NONE, 0,
+			""},
 	};
 
 	run(rows, SIZE(rows));
@@ -149,25 +155,26 @@ Test(placement, local)
 Test(placement, interleave)
 {
 	static const struct row rows[] = {
-		{ fake_machine_flat_two, "anon:interleave", NULL, 0, 0, 0, LIFT_PLACE_CHUNKS,
-		  PREFERRED, "0-1" },
-		{ fake_machine_memoryless, "anon:interleave", NULL, 0, 0, 0, LIFT_PLACE_CHUNKS,
-		  PREFERRED, "0,2" },
-		{ fake_machine_three, "anon:interleave", NULL, 0, 0, 0, LIFT_PLACE_CHUNKS, PREFERRED,
-		  "0-1" },
-		{ fake_machine_eight, "anon:interleave", "1-2,5", 0, 0, 0, LIFT_PLACE_CHUNKS,
-		  PREFERRED, "1-2" },
+		{fake_machine_flat_two, "anon:interleave", NULL, 0, 0, 0, LIFT_PLACE_CHUNKS,
+			PREFERRED, "0-1"},
+		{fake_machine_memoryless, "anon:interleave", NULL, 0, 0, 0, LIFT_PLACE_CHUNKS,
+			PREFERRED, "0,2"},
+		{fake_machine_three, "anon:interleave", NULL, 0, 0, 0, LIFT_PLACE_CHUNKS, PREFERRED,
+			"0-1"},
+		{fake_machine_eight, "anon:interleave", "1-2,5", 0, 0, 0, LIFT_PLACE_CHUNKS,
+			PREFERRED, "1-2"},
 		/* one fast node: as local */
-		{ fake_machine_two_one_slow, "anon:interleave", NULL, 0, 0, 0, LIFT_PLACE_NODES, MANY,
-		  "0" },
-		{ fake_machine_three, "anon:interleave", "1-2", 0, 0, 0, LIFT_PLACE_NODES, MANY, "1" },
+		{fake_machine_two_one_slow, "anon:interleave", NULL, 0, 0, 0, LIFT_PLACE_NODES,
+			MANY, "0"},
+		{fake_machine_three, "anon:interleave", "1-2", 0, 0, 0, LIFT_PLACE_NODES, MANY,
+			"1"},
 		/* kernel balancing: one tier stays plain, several need the flag */
-		{ fake_machine_flat_two, "anon:interleave", NULL, BALANCING, 0, 0, LIFT_PLACE_CHUNKS,
-		  PREFERRED, "0-1" },
-		{ fake_machine_three, "anon:interleave", NULL, BALANCING, 0, 0, LIFT_PLACE_CHUNKS,
-		  MANY | FLAG, "0-1" },
-		{ fake_machine_three, "anon:interleave", NULL, BALANCING | OLD, 0, 0, LIFT_PLACE_NONE,
-		  0, "" },
+		{fake_machine_flat_two, "anon:interleave", NULL, BALANCING, 0, 0, LIFT_PLACE_CHUNKS,
+			PREFERRED, "0-1"},
+		{fake_machine_three, "anon:interleave", NULL, BALANCING, 0, 0, LIFT_PLACE_CHUNKS,
+			MANY | FLAG, "0-1"},
+		{fake_machine_three, "anon:interleave", NULL, BALANCING | OLD, 0, 0,
+			LIFT_PLACE_NONE, 0, ""},
 	};
 
 	run(rows, SIZE(rows));
@@ -176,34 +183,35 @@ Test(placement, interleave)
 Test(placement, bind_and_preferred)
 {
 	static const struct row rows[] = {
-		{ fake_machine_three, "anon:bind=2", NULL, 0, 0, 0, LIFT_PLACE_NODES, BIND, "2" },
-		{ fake_machine_three, "anon:bind=fast", NULL, 0, 0, 0, LIFT_PLACE_NODES, BIND, "0-1" },
-		{ fake_machine_three, "anon:bind=1,9", NULL, 0, 0, 0, LIFT_PLACE_NODES, BIND, "1" },
-		{ fake_machine_memoryless, "anon:bind=1", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_three, "anon:bind=9", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
+		{fake_machine_three, "anon:bind=2", NULL, 0, 0, 0, LIFT_PLACE_NODES, BIND, "2"},
+		{fake_machine_three, "anon:bind=fast", NULL, 0, 0, 0, LIFT_PLACE_NODES, BIND,
+			"0-1"},
+		{fake_machine_three, "anon:bind=1,9", NULL, 0, 0, 0, LIFT_PLACE_NODES, BIND, "1"},
+		{fake_machine_memoryless, "anon:bind=1", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_three, "anon:bind=9", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
 		/* all nodes are never named */
-		{ fake_machine_three, "anon:bind=all", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_three, "anon:preferred=0-2", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
-		{ fake_machine_flat_two, "anon:bind=fast", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, "" },
+		{fake_machine_three, "anon:bind=all", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_three, "anon:preferred=0-2", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
+		{fake_machine_flat_two, "anon:bind=fast", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
 		/* balancing */
-		{ fake_machine_three, "anon:bind=2", NULL, BALANCING, 0, 0, LIFT_PLACE_NODES,
-		  BIND | FLAG, "2" },
-		{ fake_machine_three, "anon:bind=2", NULL, BALANCING | NO_FLAG_BIND, 0, 0,
-		  LIFT_PLACE_NODES, BIND, "2" },
-		{ fake_machine_three, "anon:preferred=2", NULL, 0, 0, 0, LIFT_PLACE_NODES, PREFERRED,
-		  "2" },
-		{ fake_machine_three, "anon:preferred=1-2", NULL, 0, 0, 0, LIFT_PLACE_NODES, MANY,
-		  "1-2" },
-		{ fake_machine_three, "anon:preferred=1-2", NULL, NO_MANY, 0, 1, LIFT_PLACE_NODES,
-		  PREFERRED, "1" },
-		{ fake_machine_eight, "anon:preferred=4-5", NULL, NO_MANY, 0, 1, LIFT_PLACE_NODES,
-		  PREFERRED, "5" },
-		{ fake_machine_three, "anon:preferred=2", NULL, BALANCING, 0, 0, LIFT_PLACE_NODES,
-		  MANY | FLAG, "2" },
-		{ fake_machine_three, "anon:preferred=2", NULL, BALANCING | OLD, 0, 0,
-		  LIFT_PLACE_NODES, PREFERRED, "2" },
-		{ fake_machine_three, "anon:preferred=1-2", NULL, BALANCING | OLD, 0, 0,
-		  LIFT_PLACE_NODES, MANY, "1-2" },
+		{fake_machine_three, "anon:bind=2", NULL, BALANCING, 0, 0, LIFT_PLACE_NODES,
+			BIND | FLAG, "2"},
+		{fake_machine_three, "anon:bind=2", NULL, BALANCING | NO_FLAG_BIND, 0, 0,
+			LIFT_PLACE_NODES, BIND, "2"},
+		{fake_machine_three, "anon:preferred=2", NULL, 0, 0, 0, LIFT_PLACE_NODES, PREFERRED,
+			"2"},
+		{fake_machine_three, "anon:preferred=1-2", NULL, 0, 0, 0, LIFT_PLACE_NODES, MANY,
+			"1-2"},
+		{fake_machine_three, "anon:preferred=1-2", NULL, NO_MANY, 0, 1, LIFT_PLACE_NODES,
+			PREFERRED, "1"},
+		{fake_machine_eight, "anon:preferred=4-5", NULL, NO_MANY, 0, 1, LIFT_PLACE_NODES,
+			PREFERRED, "5"},
+		{fake_machine_three, "anon:preferred=2", NULL, BALANCING, 0, 0, LIFT_PLACE_NODES,
+			MANY | FLAG, "2"},
+		{fake_machine_three, "anon:preferred=2", NULL, BALANCING | OLD, 0, 0,
+			LIFT_PLACE_NODES, PREFERRED, "2"},
+		{fake_machine_three, "anon:preferred=1-2", NULL, BALANCING | OLD, 0, 0,
+			LIFT_PLACE_NODES, MANY, "1-2"},
 	};
 
 	run(rows, SIZE(rows));
@@ -220,18 +228,18 @@ Test(placement, weighted)
 		int mode;
 		const char *nodes;
 	} rows[] = {
-		{ fake_machine_three, "", NULL, 0, LIFT_PLACE_NODES, WEIGHTED, "0-2" },
-		{ fake_machine_three, "", "1-2", 0, LIFT_PLACE_NODES, WEIGHTED, "1-2" },
-		{ fake_machine_three, "", NULL, NO_WEIGHTED, LIFT_PLACE_CHUNKS, PREFERRED, "0-2" },
+		{fake_machine_three, "", NULL, 0, LIFT_PLACE_NODES, WEIGHTED, "0-2"},
+		{fake_machine_three, "", "1-2", 0, LIFT_PLACE_NODES, WEIGHTED, "1-2"},
+		{fake_machine_three, "", NULL, NO_WEIGHTED, LIFT_PLACE_CHUNKS, PREFERRED, "0-2"},
 		/* the user's weights are not the kernel's */
-		{ fake_machine_three, "0:3,2:1", NULL, 0, LIFT_PLACE_CHUNKS, PREFERRED, "0,2" },
-		{ fake_machine_three, "0:3,2:1", NULL, BALANCING, LIFT_PLACE_CHUNKS, MANY | FLAG,
-		  "0,2" },
-		{ fake_machine_three, "0:3,2:1", NULL, BALANCING | OLD, LIFT_PLACE_CHUNKS, PREFERRED,
-		  "0,2" },
+		{fake_machine_three, "0:3,2:1", NULL, 0, LIFT_PLACE_CHUNKS, PREFERRED, "0,2"},
+		{fake_machine_three, "0:3,2:1", NULL, BALANCING, LIFT_PLACE_CHUNKS, MANY | FLAG,
+			"0,2"},
+		{fake_machine_three, "0:3,2:1", NULL, BALANCING | OLD, LIFT_PLACE_CHUNKS, PREFERRED,
+			"0,2"},
 		/* fewer than two are left: as local */
-		{ fake_machine_three, "0:3,9:1", NULL, 0, LIFT_PLACE_NODES, MANY, "0-1" },
-		{ fake_machine_flat_two, "9:1", NULL, 0, LIFT_PLACE_NONE, 0, "" },
+		{fake_machine_three, "0:3,9:1", NULL, 0, LIFT_PLACE_NODES, MANY, "0-1"},
+		{fake_machine_flat_two, "9:1", NULL, 0, LIFT_PLACE_NONE, 0, ""},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
@@ -243,7 +251,8 @@ Test(placement, weighted)
 		rows[i].make(&m);
 		adjust(&m, rows[i].how, rows[i].allowed);
 		set_place(&cfg, "anon:weighted", rows[i].weights);
-		cr_assert_eq(lift_place_decide(&cfg, &m.view, LIFT_CLASS_ANON, LIFT_GIB, 0, 0, &d), 0);
+		cr_assert_eq(
+			lift_place_decide(&cfg, &m.view, LIFT_CLASS_ANON, LIFT_GIB, 0, 0, &d), 0);
 		snprintf(what, sizeof(what), "row %zu", i);
 		expect_decision(&d, rows[i].kind, rows[i].mode, rows[i].nodes, -1, what);
 		cr_expect_eq(d.by_weight, rows[i].kind == LIFT_PLACE_CHUNKS, "%s", what);
@@ -311,26 +320,26 @@ Test(placement, arenas)
 		const char *nodes;
 		int home;
 	} rows[] = {
-		{ fake_machine_one, NULL, 0, 0, LIFT_PLACE_NONE, 0, "", -1 },
-		{ fake_machine_flat_two, "1", 0, 0, LIFT_PLACE_NONE, 0, "", -1 },
-		{ fake_machine_flat_two, NULL, 0, 1, LIFT_PLACE_NODES, PREFERRED, "1", -1 },
-		{ fake_machine_flat_two, NULL, ZONE_RECLAIM, 1, LIFT_PLACE_NONE, 0, "", -1 },
-		{ fake_machine_flat_two, NULL, BALANCING, 1, LIFT_PLACE_NONE, 0, "", -1 },
+		{fake_machine_one, NULL, 0, 0, LIFT_PLACE_NONE, 0, "", -1},
+		{fake_machine_flat_two, "1", 0, 0, LIFT_PLACE_NONE, 0, "", -1},
+		{fake_machine_flat_two, NULL, 0, 1, LIFT_PLACE_NODES, PREFERRED, "1", -1},
+		{fake_machine_flat_two, NULL, ZONE_RECLAIM, 1, LIFT_PLACE_NONE, 0, "", -1},
+		{fake_machine_flat_two, NULL, BALANCING, 1, LIFT_PLACE_NONE, 0, "", -1},
 		/* a node without memory: the nearest with it */
-		{ fake_machine_memoryless, NULL, 0, 1, LIFT_PLACE_NODES, PREFERRED, "2", -1 },
-		{ fake_machine_eight, "0,2,3", 0, 1, LIFT_PLACE_NODES, PREFERRED, "0", -1 },
+		{fake_machine_memoryless, NULL, 0, 1, LIFT_PLACE_NODES, PREFERRED, "2", -1},
+		{fake_machine_eight, "0,2,3", 0, 1, LIFT_PLACE_NODES, PREFERRED, "0", -1},
 		/* several tiers */
-		{ fake_machine_three, NULL, 0, 1, LIFT_PLACE_NODES, MANY, "0-1", 1 },
-		{ fake_machine_three, NULL, 0, 2, LIFT_PLACE_NODES, MANY, "0-1", 0 },
-		{ fake_machine_three, NULL, 0, -1, LIFT_PLACE_NODES, MANY, "0-1", 0 },
-		{ fake_machine_eight, NULL, 0, 7, LIFT_PLACE_NODES, MANY, "0-3", 3 },
-		{ fake_machine_three, NULL, NO_HOME, 1, LIFT_PLACE_NODES, PREFERRED, "1", -1 },
-		{ fake_machine_three, NULL, NO_MANY, 1, LIFT_PLACE_NODES, PREFERRED, "1", -1 },
-		{ fake_machine_three, NULL, BALANCING, 1, LIFT_PLACE_NODES, MANY | FLAG, "0-1", 1 },
-		{ fake_machine_three, NULL, BALANCING | NO_HOME, 1, LIFT_PLACE_NODES, MANY | FLAG,
-		  "1", -1 },
-		{ fake_machine_three, NULL, BALANCING | OLD, 1, LIFT_PLACE_NONE, 0, "", -1 },
-		{ fake_machine_three, NULL, BALANCING | NO_MANY, 1, LIFT_PLACE_NONE, 0, "", -1 },
+		{fake_machine_three, NULL, 0, 1, LIFT_PLACE_NODES, MANY, "0-1", 1},
+		{fake_machine_three, NULL, 0, 2, LIFT_PLACE_NODES, MANY, "0-1", 0},
+		{fake_machine_three, NULL, 0, -1, LIFT_PLACE_NODES, MANY, "0-1", 0},
+		{fake_machine_eight, NULL, 0, 7, LIFT_PLACE_NODES, MANY, "0-3", 3},
+		{fake_machine_three, NULL, NO_HOME, 1, LIFT_PLACE_NODES, PREFERRED, "1", -1},
+		{fake_machine_three, NULL, NO_MANY, 1, LIFT_PLACE_NODES, PREFERRED, "1", -1},
+		{fake_machine_three, NULL, BALANCING, 1, LIFT_PLACE_NODES, MANY | FLAG, "0-1", 1},
+		{fake_machine_three, NULL, BALANCING | NO_HOME, 1, LIFT_PLACE_NODES, MANY | FLAG,
+			"1", -1},
+		{fake_machine_three, NULL, BALANCING | OLD, 1, LIFT_PLACE_NONE, 0, "", -1},
+		{fake_machine_three, NULL, BALANCING | NO_MANY, 1, LIFT_PLACE_NONE, 0, "", -1},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
@@ -350,7 +359,7 @@ Test(placement, weights_for_the_credits)
 {
 	static struct fake_machine m;
 	struct lift_node_weight w[LIFT_TOPO_NODES];
-	struct lift_decision d = { .kind = LIFT_PLACE_CHUNKS };
+	struct lift_decision d = {.kind = LIFT_PLACE_CHUNKS};
 	struct lift_config cfg;
 
 	fake_machine_three(&m);

@@ -22,7 +22,7 @@ static const char *tight(const char *text, size_t len)
 
 Test(procparse, lines)
 {
-	struct lift_text rest = { .s = "a\n\nbc\nd", .len = 7 };
+	struct lift_text rest = {.s = "a\n\nbc\nd", .len = 7};
 	struct lift_text line;
 
 	cr_assert(lift_parse_line(&rest, &line) && lift_text_is(line, "a"));
@@ -41,27 +41,27 @@ Test(procparse, numbers)
 		int rc;
 		uint64_t value;
 	} rows[] = {
-		{ "0\n", 0, 0 },
-		{ "65530", 0, 65530 },
-		{ " 7 \n", 0, 7 },
-		{ "18446744073709551615", 0, UINT64_MAX },
-		{ "18446744073709551616", -ERANGE, 0 },
-		{ "99999999999999999999", -ERANGE, 0 },
-		{ "", -EINVAL, 0 },
-		{ "\n", -EINVAL, 0 },
-		{ "-1", -EINVAL, 0 },
-		{ "+1", -EINVAL, 0 },
-		{ "1 2", -EINVAL, 0 },
-		{ "0x10", -EINVAL, 0 },
-		{ "12a", -EINVAL, 0 },
+		{"0\n", 0, 0},
+		{"65530", 0, 65530},
+		{" 7 \n", 0, 7},
+		{"18446744073709551615", 0, UINT64_MAX},
+		{"18446744073709551616", -ERANGE, 0},
+		{"99999999999999999999", -ERANGE, 0},
+		{"", -EINVAL, 0},
+		{"\n", -EINVAL, 0},
+		{"-1", -EINVAL, 0},
+		{"+1", -EINVAL, 0},
+		{"1 2", -EINVAL, 0},
+		{"0x10", -EINVAL, 0},
+		{"12a", -EINVAL, 0},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
 		uint64_t v = 4711;
 
 		cr_expect_eq(lift_parse_u64(tight(rows[i].text, strlen(rows[i].text)),
-					    strlen(rows[i].text), &v),
-			     rows[i].rc, "'%s'", rows[i].text);
+				     strlen(rows[i].text), &v),
+			rows[i].rc, "'%s'", rows[i].text);
 		cr_expect_eq(v, rows[i].rc ? 4711 : rows[i].value, "'%s'", rows[i].text);
 	}
 }
@@ -74,26 +74,26 @@ Test(procparse, nodelists)
 		int rc;
 		int members[8]; /* ended by -1 */
 	} rows[] = {
-		{ "0\n", 0, { 0, -1 } },
-		{ "", 0, { -1 } },
-		{ "\n", 0, { -1 } },
-		{ "0-3,7\n", 0, { 0, 1, 2, 3, 7, -1 } },
-		{ " 5-5 ", 0, { 5, -1 } },
-		{ "63-65,1023", 0, { 63, 64, 65, 1023, -1 } },
-		{ "7,0,7", 0, { 0, 7, -1 } },
-		{ "007", 0, { 7, -1 } },
-		{ "1024", -ERANGE, { -1 } },
-		{ "0-1024", -ERANGE, { -1 } },
-		{ "18446744073709551616", -ERANGE, { -1 } },
-		{ "3-1", -EINVAL, { -1 } },
-		{ "0,", -EINVAL, { -1 } },
-		{ ",0", -EINVAL, { -1 } },
-		{ "0,,1", -EINVAL, { -1 } },
-		{ "0-", -EINVAL, { -1 } },
-		{ "-1", -EINVAL, { -1 } },
-		{ "0, 1", -EINVAL, { -1 } },
-		{ "0-1-2", -EINVAL, { -1 } },
-		{ "all", -EINVAL, { -1 } },
+		{"0\n", 0, {0, -1}},
+		{"", 0, {-1}},
+		{"\n", 0, {-1}},
+		{"0-3,7\n", 0, {0, 1, 2, 3, 7, -1}},
+		{" 5-5 ", 0, {5, -1}},
+		{"63-65,1023", 0, {63, 64, 65, 1023, -1}},
+		{"7,0,7", 0, {0, 7, -1}},
+		{"007", 0, {7, -1}},
+		{"1024", -ERANGE, {-1}},
+		{"0-1024", -ERANGE, {-1}},
+		{"18446744073709551616", -ERANGE, {-1}},
+		{"3-1", -EINVAL, {-1}},
+		{"0,", -EINVAL, {-1}},
+		{",0", -EINVAL, {-1}},
+		{"0,,1", -EINVAL, {-1}},
+		{"0-", -EINVAL, {-1}},
+		{"-1", -EINVAL, {-1}},
+		{"0, 1", -EINVAL, {-1}},
+		{"0-1-2", -EINVAL, {-1}},
+		{"all", -EINVAL, {-1}},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
@@ -108,7 +108,7 @@ Test(procparse, nodelists)
 		for (size_t j = 0; rows[i].members[j] >= 0; j++)
 			lift_nodeset_set(&want, rows[i].members[j]);
 		cr_expect_eq(lift_parse_nodelist(tight(rows[i].text, len), len, &got), rows[i].rc,
-			     "'%s'", rows[i].text);
+			"'%s'", rows[i].text);
 		cr_expect(lift_nodeset_equal(&got, &want), "'%s'", rows[i].text);
 	}
 }
@@ -120,22 +120,22 @@ Test(procparse, nodemasks)
 		int rc;
 		const char *list;
 	} rows[] = {
-		{ "3\n", 0, "0-1" },
-		{ "00000000,00000003\n", 0, "0-1" },
-		{ "00000001,80000000,00000000", 0, "63-64" },
-		{ "ff", 0, "0-7" },
-		{ "FF", 0, "0-7" },
-		{ "0", 0, "" },
-		{ "1,0", 0, "32" },
-		{ "", -EINVAL, NULL },
-		{ ",", -EINVAL, NULL },
-		{ "1,", -EINVAL, NULL },
-		{ ",1", -EINVAL, NULL },
-		{ "1,,1", -EINVAL, NULL },
-		{ "000000001", -EINVAL, NULL },
-		{ "0x3", -EINVAL, NULL },
-		{ "g", -EINVAL, NULL },
-		{ "1 1", -EINVAL, NULL },
+		{"3\n", 0, "0-1"},
+		{"00000000,00000003\n", 0, "0-1"},
+		{"00000001,80000000,00000000", 0, "63-64"},
+		{"ff", 0, "0-7"},
+		{"FF", 0, "0-7"},
+		{"0", 0, ""},
+		{"1,0", 0, "32"},
+		{"", -EINVAL, NULL},
+		{",", -EINVAL, NULL},
+		{"1,", -EINVAL, NULL},
+		{",1", -EINVAL, NULL},
+		{"1,,1", -EINVAL, NULL},
+		{"000000001", -EINVAL, NULL},
+		{"0x3", -EINVAL, NULL},
+		{"g", -EINVAL, NULL},
+		{"1 1", -EINVAL, NULL},
 	};
 	char many[40 * 9 + 1];
 
@@ -147,7 +147,7 @@ Test(procparse, nodemasks)
 		memset(&got, 0x5a, sizeof(got));
 		want = rows[i].list ? fake_nodes(rows[i].list) : got;
 		cr_expect_eq(lift_parse_nodemask(tight(rows[i].text, len), len, &got), rows[i].rc,
-			     "'%s'", rows[i].text);
+			"'%s'", rows[i].text);
 		cr_expect(lift_nodeset_equal(&got, &want), "'%s'", rows[i].text);
 	}
 
@@ -161,7 +161,7 @@ Test(procparse, nodemasks)
 		cr_expect(lift_nodeset_empty(&got));
 		many[0] = '8';
 		cr_expect_eq(lift_parse_nodemask(many, groups * 9 - 1, &got),
-			     groups > 32 ? -ERANGE : 0, "%zu groups", groups);
+			groups > 32 ? -ERANGE : 0, "%zu groups", groups);
 		if (groups == 32)
 			cr_expect_eq(lift_nodeset_first(&got), 1023);
 	}
@@ -175,30 +175,30 @@ Test(procparse, node_meminfo)
 		uint64_t total;
 		uint64_t free;
 	} rows[] = {
-		{ "Node 0 MemTotal:       16318344 kB\nNode 0 MemFree:         9215312 kB\n"
-		  "Node 0 MemUsed:         7103032 kB\nNode 0 HugePages_Total:     0\n",
-		  0, 16318344ull << 10, 9215312ull << 10 },
-		{ "\nNode 1023 MemFree: 1 kB\nrubbish\nNode 1023 MemTotal: 2 kB", 0, 2048, 1024 },
-		{ "Node 0 MemTotal: 0 kB\nNode 0 MemFree: 0 kB\n", 0, 0, 0 },
-		{ "", -EINVAL, 0, 0 },
-		{ "Node 0 MemTotal: 1 kB\n", -EINVAL, 0, 0 },
-		{ "Node 0 MemFree: 1 kB\n", -EINVAL, 0, 0 },
-		{ "MemTotal: 1 kB\nMemFree: 1 kB\n", -EINVAL, 0, 0 },
-		{ "Node x MemTotal: 1 kB\nNode 0 MemFree: 1 kB\n", -EINVAL, 0, 0 },
-		{ "Node 0MemTotal: 1 kB\nNode 0 MemFree: 1 kB\n", -EINVAL, 0, 0 },
-		{ "Node 0 MemTotal: kB\nNode 0 MemFree: 1 kB\n", -EINVAL, 0, 0 },
-		{ "Node 0 MemTotal: 1\nNode 0 MemFree: 1 kB\n", -EINVAL, 0, 0 },
-		{ "Node 0 MemTotal: 1 kBytes\nNode 0 MemFree: 1 kB\n", -EINVAL, 0, 0 },
-		{ "Node 0 MemTotal: 18014398509481984 kB\nNode 0 MemFree: 1 kB\n", -ERANGE, 0, 0 },
-		{ "Node 0 MemTotal: 1 kB\nNode 0 MemFree: 99999999999999999999 kB\n", -ERANGE, 0, 0 },
+		{"Node 0 MemTotal:       16318344 kB\nNode 0 MemFree:         9215312 kB\n"
+		 "Node 0 MemUsed:         7103032 kB\nNode 0 HugePages_Total:     0\n",
+			0, 16318344ull << 10, 9215312ull << 10},
+		{"\nNode 1023 MemFree: 1 kB\nrubbish\nNode 1023 MemTotal: 2 kB", 0, 2048, 1024},
+		{"Node 0 MemTotal: 0 kB\nNode 0 MemFree: 0 kB\n", 0, 0, 0},
+		{"", -EINVAL, 0, 0},
+		{"Node 0 MemTotal: 1 kB\n", -EINVAL, 0, 0},
+		{"Node 0 MemFree: 1 kB\n", -EINVAL, 0, 0},
+		{"MemTotal: 1 kB\nMemFree: 1 kB\n", -EINVAL, 0, 0},
+		{"Node x MemTotal: 1 kB\nNode 0 MemFree: 1 kB\n", -EINVAL, 0, 0},
+		{"Node 0MemTotal: 1 kB\nNode 0 MemFree: 1 kB\n", -EINVAL, 0, 0},
+		{"Node 0 MemTotal: kB\nNode 0 MemFree: 1 kB\n", -EINVAL, 0, 0},
+		{"Node 0 MemTotal: 1\nNode 0 MemFree: 1 kB\n", -EINVAL, 0, 0},
+		{"Node 0 MemTotal: 1 kBytes\nNode 0 MemFree: 1 kB\n", -EINVAL, 0, 0},
+		{"Node 0 MemTotal: 18014398509481984 kB\nNode 0 MemFree: 1 kB\n", -ERANGE, 0, 0},
+		{"Node 0 MemTotal: 1 kB\nNode 0 MemFree: 99999999999999999999 kB\n", -ERANGE, 0, 0},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
 		size_t len = strlen(rows[i].text);
-		struct lift_node_meminfo info = { .total_bytes = 1, .free_bytes = 2 };
+		struct lift_node_meminfo info = {.total_bytes = 1, .free_bytes = 2};
 
 		cr_expect_eq(lift_parse_node_meminfo(tight(rows[i].text, len), len, &info),
-			     rows[i].rc, "row %zu", i);
+			rows[i].rc, "row %zu", i);
 		cr_expect_eq(info.total_bytes, rows[i].rc ? 1 : rows[i].total, "row %zu", i);
 		cr_expect_eq(info.free_bytes, rows[i].rc ? 2 : rows[i].free, "row %zu", i);
 	}
@@ -212,23 +212,23 @@ Test(procparse, distances)
 		unsigned nr;
 		uint8_t d[4];
 	} rows[] = {
-		{ "10 20 255\n", 0, 3, { 10, 20, 255 } },
-		{ "10", 0, 1, { 10 } },
-		{ "  10\t 17 28 31 ", 0, 4, { 10, 17, 28, 31 } },
-		{ "", -EINVAL, 0, { 0 } },
-		{ "10 x", -EINVAL, 0, { 0 } },
-		{ "10,20", -EINVAL, 0, { 0 } },
-		{ "10 256", -ERANGE, 0, { 0 } },
-		{ "1 2 3 4 5", -ERANGE, 0, { 0 } },
+		{"10 20 255\n", 0, 3, {10, 20, 255}},
+		{"10", 0, 1, {10}},
+		{"  10\t 17 28 31 ", 0, 4, {10, 17, 28, 31}},
+		{"", -EINVAL, 0, {0}},
+		{"10 x", -EINVAL, 0, {0}},
+		{"10,20", -EINVAL, 0, {0}},
+		{"10 256", -ERANGE, 0, {0}},
+		{"1 2 3 4 5", -ERANGE, 0, {0}},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
 		size_t len = strlen(rows[i].text);
-		uint8_t d[4] = { 1, 1, 1, 1 };
+		uint8_t d[4] = {1, 1, 1, 1};
 		unsigned nr = 77;
 
 		cr_expect_eq(lift_parse_distances(tight(rows[i].text, len), len, d, 4, &nr),
-			     rows[i].rc, "row %zu", i);
+			rows[i].rc, "row %zu", i);
 		cr_expect_eq(nr, rows[i].rc ? 77 : rows[i].nr, "row %zu: %u", i, nr);
 		for (unsigned j = 0; j < 4; j++)
 			cr_expect_eq(d[j], j < rows[i].nr ? rows[i].d[j] : 1, "row %zu", i);
@@ -237,13 +237,12 @@ Test(procparse, distances)
 
 Test(procparse, status)
 {
-	static const char text[] =
-		"Name:\tseccomp: 9\n"
-		"VmRSS:\t    1234 kB\n"
-		"Threads:\t12\n"
-		"Seccomp:\t2\n"
-		"Mems_allowed:\t00000000,0000000f\n"
-		"Mems_allowed_list:\t0-1\n";
+	static const char text[] = "Name:\tseccomp: 9\n"
+				   "VmRSS:\t    1234 kB\n"
+				   "Threads:\t12\n"
+				   "Seccomp:\t2\n"
+				   "Mems_allowed:\t00000000,0000000f\n"
+				   "Mems_allowed_list:\t0-1\n";
 	struct lift_nodeset want = fake_nodes("0-1");
 	struct lift_proc_status st;
 
@@ -261,19 +260,19 @@ Test(procparse, status_in_part)
 		const char *mems; /* NULL: none */
 		bool threads;
 	} rows[] = {
-		{ "", NULL, false },
-		{ "Mems_allowed:\t3\n", "0-1", false },
-		{ "Mems_allowed_list:\t2\nMems_allowed:\t3\n", "2", false },
-		{ "Mems_allowed:\t3\nMems_allowed_list:\tx\n", "0-1", false },
-		{ "Mems_allowed_list:\t\n", NULL, false },
-		{ "Mems_allowed_list:\t\nMems_allowed:\t2\n", "1", false },
-		{ "Mems_allowed:\tx\n", NULL, false },
-		{ "Threads:\t1", NULL, true },
-		{ "Threads:\t4294967296\n", NULL, false },
-		{ "Threads:\t1 2\n", NULL, false },
-		{ "Threads:\n", NULL, false },
-		{ "threads:\t1\n", NULL, false },
-		{ " Threads:\t1\n", NULL, false },
+		{"", NULL, false},
+		{"Mems_allowed:\t3\n", "0-1", false},
+		{"Mems_allowed_list:\t2\nMems_allowed:\t3\n", "2", false},
+		{"Mems_allowed:\t3\nMems_allowed_list:\tx\n", "0-1", false},
+		{"Mems_allowed_list:\t\n", NULL, false},
+		{"Mems_allowed_list:\t\nMems_allowed:\t2\n", "1", false},
+		{"Mems_allowed:\tx\n", NULL, false},
+		{"Threads:\t1", NULL, true},
+		{"Threads:\t4294967296\n", NULL, false},
+		{"Threads:\t1 2\n", NULL, false},
+		{"Threads:\n", NULL, false},
+		{"threads:\t1\n", NULL, false},
+		{" Threads:\t1\n", NULL, false},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
@@ -301,29 +300,42 @@ Test(procparse, maps_lines)
 		struct lift_maps_line m;
 		const char *path;
 	} rows[] = {
-		{ "55d0c5a00000-55d0c5a02000 r--p 00000000 fe:01 1234567                    /usr/bin/cat\n",
-		  { .range = { 0x55d0c5a00000, 0x55d0c5a02000 }, .perms = LIFT_MAPS_READ,
-		    .dev_major = 0xfe, .dev_minor = 1, .inode = 1234567 }, "/usr/bin/cat" },
-		{ "7f0000000000-7f0000001000 rw-p 00000000 00:00 0 ",
-		  { .range = { 0x7f0000000000, 0x7f0000001000 },
-		    .perms = LIFT_MAPS_READ | LIFT_MAPS_WRITE }, "" },
-		{ "7f0000000000-7f0000001000 ---p 00000000 00:00 0",
-		  { .range = { 0x7f0000000000, 0x7f0000001000 } }, "" },
-		{ "1000-2000 rwxs 1000 1f:ff 9 /dev/shm/a b (deleted) ",
-		  { .range = { 0x1000, 0x2000 }, .offset = 0x1000, .dev_major = 0x1f,
-		    .dev_minor = 0xff, .inode = 9,
-		    .perms = LIFT_MAPS_READ | LIFT_MAPS_WRITE | LIFT_MAPS_EXEC | LIFT_MAPS_SHARED },
-		  "/dev/shm/a b (deleted) " },
-		{ "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]",
-		  { .range = { 0xffffffffff600000, 0xffffffffff601000 }, .perms = LIFT_MAPS_EXEC },
-		  "[vsyscall]" },
+		{"55d0c5a00000-55d0c5a02000 r--p 00000000 fe:01 1234567                    "
+		 "/usr/bin/cat\n",
+			{.range = {0x55d0c5a00000, 0x55d0c5a02000},
+				.perms = LIFT_MAPS_READ,
+				.dev_major = 0xfe,
+				.dev_minor = 1,
+				.inode = 1234567},
+			"/usr/bin/cat"},
+		{"7f0000000000-7f0000001000 rw-p 00000000 00:00 0 ",
+			{.range = {0x7f0000000000, 0x7f0000001000},
+				.perms = LIFT_MAPS_READ | LIFT_MAPS_WRITE},
+			""},
+		{"7f0000000000-7f0000001000 ---p 00000000 00:00 0",
+			{.range = {0x7f0000000000, 0x7f0000001000}}, ""},
+		{"1000-2000 rwxs 1000 1f:ff 9 /dev/shm/a b (deleted) ",
+			{.range = {0x1000, 0x2000},
+				.offset = 0x1000,
+				.dev_major = 0x1f,
+				.dev_minor = 0xff,
+				.inode = 9,
+				.perms = LIFT_MAPS_READ | LIFT_MAPS_WRITE | LIFT_MAPS_EXEC |
+					 LIFT_MAPS_SHARED},
+			"/dev/shm/a b (deleted) "},
+		{"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  "
+		 "[vsyscall]",
+			{.range = {0xffffffffff600000, 0xffffffffff601000},
+				.perms = LIFT_MAPS_EXEC},
+			"[vsyscall]"},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
 		size_t len = strlen(rows[i].text);
 		struct lift_maps_line m;
 
-		cr_assert_eq(lift_parse_maps_line(tight(rows[i].text, len), len, &m), 0, "row %zu", i);
+		cr_assert_eq(
+			lift_parse_maps_line(tight(rows[i].text, len), len, &m), 0, "row %zu", i);
 		cr_expect_eq(m.range.start, rows[i].m.range.start, "row %zu", i);
 		cr_expect_eq(m.range.end, rows[i].m.range.end, "row %zu", i);
 		cr_expect_eq(m.perms, rows[i].m.perms, "row %zu", i);
@@ -341,42 +353,42 @@ Test(procparse, maps_lines_refused)
 		const char *text;
 		int rc;
 	} rows[] = {
-		{ "", -EINVAL },
-		{ "\n", -EINVAL },
-		{ "1000", -EINVAL },
-		{ "1000 2000 rw-p 0 0:0 0", -EINVAL },
-		{ "1000-", -EINVAL },
-		{ "1000-2000", -EINVAL },
-		{ "2000-1000 rw-p 0 0:0 0", -EINVAL },
-		{ "1000-1000 rw-p 0 0:0 0", -EINVAL },
-		{ "1000-2000 xw-p 0 0:0 0", -EINVAL },
-		{ "1000-2000 rx-p 0 0:0 0", -EINVAL },
-		{ "1000-2000 rwwp 0 0:0 0", -EINVAL },
-		{ "1000-2000 rw-x 0 0:0 0", -EINVAL },
-		{ "1000-2000 rw-p", -EINVAL },
-		{ "1000-2000 rw-pp 0 0:0 0", -EINVAL },
-		{ "1000-2000 rw-p x 0:0 0", -EINVAL },
-		{ "1000-2000 rw-p 0", -EINVAL },
-		{ "1000-2000 rw-p 0 x:0 0", -EINVAL },
-		{ "1000-2000 rw-p 0 0 0", -EINVAL },
-		{ "1000-2000 rw-p 0 0: 0", -EINVAL },
-		{ "1000-2000 rw-p 0 0:0", -EINVAL },
-		{ "1000-2000 rw-p 0 0:0 x", -EINVAL },
-		{ "1000-2000 rw-p 0 0:0 0x", -EINVAL },
-		{ "11111111111111111-22222222222222222 rw-p 0 0:0 0", -ERANGE },
-		{ "1000-22222222222222222 rw-p 0 0:0 0", -ERANGE },
-		{ "1000-2000 rw-p 11111111111111111 0:0 0", -ERANGE },
-		{ "1000-2000 rw-p 0 111111111:0 0", -ERANGE },
-		{ "1000-2000 rw-p 0 0:111111111 0", -ERANGE },
-		{ "1000-2000 rw-p 0 0:0 99999999999999999999", -ERANGE },
+		{"", -EINVAL},
+		{"\n", -EINVAL},
+		{"1000", -EINVAL},
+		{"1000 2000 rw-p 0 0:0 0", -EINVAL},
+		{"1000-", -EINVAL},
+		{"1000-2000", -EINVAL},
+		{"2000-1000 rw-p 0 0:0 0", -EINVAL},
+		{"1000-1000 rw-p 0 0:0 0", -EINVAL},
+		{"1000-2000 xw-p 0 0:0 0", -EINVAL},
+		{"1000-2000 rx-p 0 0:0 0", -EINVAL},
+		{"1000-2000 rwwp 0 0:0 0", -EINVAL},
+		{"1000-2000 rw-x 0 0:0 0", -EINVAL},
+		{"1000-2000 rw-p", -EINVAL},
+		{"1000-2000 rw-pp 0 0:0 0", -EINVAL},
+		{"1000-2000 rw-p x 0:0 0", -EINVAL},
+		{"1000-2000 rw-p 0", -EINVAL},
+		{"1000-2000 rw-p 0 x:0 0", -EINVAL},
+		{"1000-2000 rw-p 0 0 0", -EINVAL},
+		{"1000-2000 rw-p 0 0: 0", -EINVAL},
+		{"1000-2000 rw-p 0 0:0", -EINVAL},
+		{"1000-2000 rw-p 0 0:0 x", -EINVAL},
+		{"1000-2000 rw-p 0 0:0 0x", -EINVAL},
+		{"11111111111111111-22222222222222222 rw-p 0 0:0 0", -ERANGE},
+		{"1000-22222222222222222 rw-p 0 0:0 0", -ERANGE},
+		{"1000-2000 rw-p 11111111111111111 0:0 0", -ERANGE},
+		{"1000-2000 rw-p 0 111111111:0 0", -ERANGE},
+		{"1000-2000 rw-p 0 0:111111111 0", -ERANGE},
+		{"1000-2000 rw-p 0 0:0 99999999999999999999", -ERANGE},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
 		size_t len = strlen(rows[i].text);
-		struct lift_maps_line m = { .inode = 4711 };
+		struct lift_maps_line m = {.inode = 4711};
 
 		cr_expect_eq(lift_parse_maps_line(tight(rows[i].text, len), len, &m), rows[i].rc,
-			     "'%s'", rows[i].text);
+			"'%s'", rows[i].text);
 		cr_expect_eq(m.inode, 4711);
 	}
 }
@@ -388,28 +400,29 @@ Test(procparse, numa_maps_policies)
 		int mode;
 		const char *nodes;
 	} rows[] = {
-		{ "default", LIFT_MPOL_DEFAULT, "" },
-		{ "local", LIFT_MPOL_LOCAL, "" },
-		{ "prefer:1", LIFT_MPOL_PREFERRED, "1" },
-		{ "bind:0-1,3", LIFT_MPOL_BIND, "0-1,3" },
-		{ "interleave:0-1", LIFT_MPOL_INTERLEAVE, "0-1" },
-		{ "prefer (many):0-1", LIFT_MPOL_PREFERRED_MANY, "0-1" },
-		{ "weighted interleave:0,2", LIFT_MPOL_WEIGHTED_INTERLEAVE, "0,2" },
-		{ "bind=static:0", LIFT_MPOL_BIND | LIFT_MPOL_F_STATIC_NODES, "0" },
-		{ "bind=relative:0", LIFT_MPOL_BIND | LIFT_MPOL_F_RELATIVE_NODES, "0" },
-		{ "prefer (many)=balancing:0",
-		  LIFT_MPOL_PREFERRED_MANY | LIFT_MPOL_F_NUMA_BALANCING, "0" },
-		{ "bind=static|balancing:0",
-		  LIFT_MPOL_BIND | LIFT_MPOL_F_STATIC_NODES | LIFT_MPOL_F_NUMA_BALANCING, "0" },
-		{ "bind", LIFT_MPOL_BIND, "" },
-		{ "gather:0", -1, "" },
-		{ "bind=odd:0", -1, "" },
-		{ "bind=:0", -1, "" },
-		{ "bind:", -1, "" },
-		{ "bind:x", -1, "" },
-		{ "bind:0,", -1, "" },
-		{ "bind:1024", -1, "" },
-		{ ":0", -1, "" },
+		{"default", LIFT_MPOL_DEFAULT, ""},
+		{"local", LIFT_MPOL_LOCAL, ""},
+		{"prefer:1", LIFT_MPOL_PREFERRED, "1"},
+		{"bind:0-1,3", LIFT_MPOL_BIND, "0-1,3"},
+		{"interleave:0-1", LIFT_MPOL_INTERLEAVE, "0-1"},
+		{"prefer (many):0-1", LIFT_MPOL_PREFERRED_MANY, "0-1"},
+		{"weighted interleave:0,2", LIFT_MPOL_WEIGHTED_INTERLEAVE, "0,2"},
+		{"bind=static:0", LIFT_MPOL_BIND | LIFT_MPOL_F_STATIC_NODES, "0"},
+		{"bind=relative:0", LIFT_MPOL_BIND | LIFT_MPOL_F_RELATIVE_NODES, "0"},
+		{"prefer (many)=balancing:0", LIFT_MPOL_PREFERRED_MANY | LIFT_MPOL_F_NUMA_BALANCING,
+			"0"},
+		{"bind=static|balancing:0",
+			LIFT_MPOL_BIND | LIFT_MPOL_F_STATIC_NODES | LIFT_MPOL_F_NUMA_BALANCING,
+			"0"},
+		{"bind", LIFT_MPOL_BIND, ""},
+		{"gather:0", -1, ""},
+		{"bind=odd:0", -1, ""},
+		{"bind=:0", -1, ""},
+		{"bind:", -1, ""},
+		{"bind:x", -1, ""},
+		{"bind:0,", -1, ""},
+		{"bind:1024", -1, ""},
+		{":0", -1, ""},
 	};
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
@@ -418,7 +431,8 @@ Test(procparse, numa_maps_policies)
 		char line[200];
 
 		snprintf(line, sizeof(line), "7f00 %s anon=3 N0=3\n", rows[i].policy);
-		cr_assert_eq(lift_parse_numa_maps_line(tight(line, strlen(line)), strlen(line), &m), 0);
+		cr_assert_eq(
+			lift_parse_numa_maps_line(tight(line, strlen(line)), strlen(line), &m), 0);
 		cr_expect_eq(m.mode, rows[i].mode, "'%s': %d", rows[i].policy, m.mode);
 		cr_expect(lift_nodeset_equal(&m.nodes, &want), "'%s'", rows[i].policy);
 		cr_expect(lift_text_is(m.policy, rows[i].policy), "'%s'", rows[i].policy);
@@ -430,12 +444,14 @@ Test(procparse, numa_maps_policies)
 Test(procparse, numa_maps_fields)
 {
 	static const char text[] =
-		"7f3a5c000000 prefer (many):0-1 file=/dev/shm/a\\040b huge anon=10 dirty=9 mapped=8 "
+		"7f3a5c000000 prefer (many):0-1 file=/dev/shm/a\\040b huge anon=10 dirty=9 "
+		"mapped=8 "
 		"mapmax=3 swapcache=1 active=0 writeback=2 NOTE=1 N N0=6 N1023=4 stack heap "
 		"kernelpagesize_kB=2048\n";
 	struct lift_numa_maps_line m;
 
-	cr_assert_eq(lift_parse_numa_maps_line(tight(text, sizeof(text) - 1), sizeof(text) - 1, &m), 0);
+	cr_assert_eq(
+		lift_parse_numa_maps_line(tight(text, sizeof(text) - 1), sizeof(text) - 1, &m), 0);
 	cr_expect_eq(m.start, 0x7f3a5c000000);
 	cr_expect(lift_text_is(m.file, "/dev/shm/a\\040b"));
 	cr_expect(m.heap && m.stack && m.huge);
@@ -459,33 +475,33 @@ Test(procparse, numa_maps_refused)
 		const char *text;
 		int rc;
 	} rows[] = {
-		{ "", -EINVAL },
-		{ "x default", -EINVAL },
-		{ "7f00", -EINVAL },
-		{ "7f00 ", -EINVAL },
-		{ "7f00  default", -EINVAL },
-		{ "7f00 default anon=", -EINVAL },
-		{ "7f00 default anon=1x", -EINVAL },
-		{ "7f00 default dirty=x", -EINVAL },
-		{ "7f00 default mapped=-1", -EINVAL },
-		{ "7f00 default N0", -EINVAL },
-		{ "7f00 default N0=", -EINVAL },
-		{ "7f00 default N0=1,", -EINVAL },
-		{ "7f00 default kernelpagesize_kB=x", -EINVAL },
-		{ "11111111111111111 default", -ERANGE },
-		{ "7f00 default N1024=1", -ERANGE },
-		{ "7f00 default N0=99999999999999999999", -ERANGE },
-		{ "7f00 default kernelpagesize_kB=18014398509481984", -ERANGE },
+		{"", -EINVAL},
+		{"x default", -EINVAL},
+		{"7f00", -EINVAL},
+		{"7f00 ", -EINVAL},
+		{"7f00  default", -EINVAL},
+		{"7f00 default anon=", -EINVAL},
+		{"7f00 default anon=1x", -EINVAL},
+		{"7f00 default dirty=x", -EINVAL},
+		{"7f00 default mapped=-1", -EINVAL},
+		{"7f00 default N0", -EINVAL},
+		{"7f00 default N0=", -EINVAL},
+		{"7f00 default N0=1,", -EINVAL},
+		{"7f00 default kernelpagesize_kB=x", -EINVAL},
+		{"11111111111111111 default", -ERANGE},
+		{"7f00 default N1024=1", -ERANGE},
+		{"7f00 default N0=99999999999999999999", -ERANGE},
+		{"7f00 default kernelpagesize_kB=18014398509481984", -ERANGE},
 	};
 	char many[1000];
 	int len;
 
 	for (size_t i = 0; i < SIZE(rows); i++) {
-		struct lift_numa_maps_line m = { .anon_pages = 4711 };
+		struct lift_numa_maps_line m = {.anon_pages = 4711};
 		size_t n = strlen(rows[i].text);
 
 		cr_expect_eq(lift_parse_numa_maps_line(tight(rows[i].text, n), n, &m), rows[i].rc,
-			     "'%s'", rows[i].text);
+			"'%s'", rows[i].text);
 		cr_expect_eq(m.anon_pages, 4711, "'%s'", rows[i].text);
 	}
 
@@ -495,6 +511,6 @@ Test(procparse, numa_maps_refused)
 
 		len += snprintf(many + len, sizeof(many) - (size_t)len, " N%d=1", i);
 		cr_expect_eq(lift_parse_numa_maps_line(many, (size_t)len, &m),
-			     i < LIFT_TOPO_NODES ? 0 : -ERANGE, "%d", i);
+			i < LIFT_TOPO_NODES ? 0 : -ERANGE, "%d", i);
 	}
 }

@@ -20,12 +20,12 @@ static void start(struct lift_regions *r, size_t nr)
 
 static struct lift_region_info info(uintptr_t from, uintptr_t to, uint32_t flags, uint32_t vmas)
 {
-	return (struct lift_region_info){ .range = { from, to }, .cls = LIFT_CLASS_ANON,
-					  .flags = flags, .vmas = vmas };
+	return (struct lift_region_info){
+		.range = {from, to}, .cls = LIFT_CLASS_ANON, .flags = flags, .vmas = vmas};
 }
 
 /* flags: LIFT_REGION_USER times a number tells records apart. */
-#define KIND(n) ((n) * LIFT_REGION_USER)
+#define KIND(n) ((n)*LIFT_REGION_USER)
 
 static int add(struct lift_regions *r, uintptr_t from, uintptr_t to, uint32_t flags, uint32_t vmas)
 {
@@ -44,7 +44,7 @@ static void expect_map(const struct lift_regions *r, const char *want)
 
 	for (struct lift_region *n = lift_regions_first(r, 0); n; n = lift_regions_next(n)) {
 		len += (size_t)snprintf(got + len, sizeof(got) - len, "%s%zu-%zu", len ? " " : "",
-					(size_t)n->info.range.start, (size_t)n->info.range.end);
+			(size_t)n->info.range.start, (size_t)n->info.range.end);
 		if (n->info.vmas)
 			len += (size_t)snprintf(got + len, sizeof(got) - len, ":%u", n->info.vmas);
 	}
@@ -53,13 +53,14 @@ static void expect_map(const struct lift_regions *r, const char *want)
 
 static int cut(struct lift_regions *r, uintptr_t from, uintptr_t to, uint64_t *freed)
 {
-	int rc = lift_regions_cut(r, (struct lift_range){ from, to }, freed);
+	int rc = lift_regions_cut(r, (struct lift_range){from, to}, freed);
 
 	cr_assert(lift_regions_check(r), "after cut [%zx,%zx)", from, to);
 	return rc;
 }
 
-static int move(struct lift_regions *r, struct lift_range from, struct lift_range to, uint64_t *freed)
+static int move(
+	struct lift_regions *r, struct lift_range from, struct lift_range to, uint64_t *freed)
 {
 	int rc = lift_regions_move(r, from, to, freed);
 
@@ -67,7 +68,7 @@ static int move(struct lift_regions *r, struct lift_range from, struct lift_rang
 	return rc;
 }
 
-#define R(a, b) ((struct lift_range){ (a), (b) })
+#define R(a, b) ((struct lift_range){(a), (b)})
 
 Test(regions, empty)
 {
@@ -87,7 +88,11 @@ Test(regions, empty)
 Test(regions, insert_refuses_what_overlaps)
 {
 	static const struct lift_range bad[] = {
-		{ 10, 20 }, { 9, 11 }, { 19, 21 }, { 0, 100 }, { 12, 13 },
+		{10, 20},
+		{9, 11},
+		{19, 21},
+		{0, 100},
+		{12, 13},
 	};
 	struct lift_regions r;
 
@@ -121,8 +126,8 @@ Test(regions, alike_neighbours_become_one)
 	expect_map(&r, "5-40:8 40-50 50-60 60-70");
 	/* Other class, other kind of decision: another record. */
 	for (int i = 0; i < 2; i++) {
-		struct lift_region_info other = info(70 + (uintptr_t)i * 10, 80 + (uintptr_t)i * 10,
-						     0, 0);
+		struct lift_region_info other =
+			info(70 + (uintptr_t)i * 10, 80 + (uintptr_t)i * 10, 0, 0);
 
 		other.cls = LIFT_CLASS_FILE;
 		other.kind = i ? LIFT_PLACE_CHUNKS : LIFT_PLACE_NONE;
@@ -168,17 +173,17 @@ Test(regions, cut)
 		const char *want;
 		uint64_t freed;
 	} rows[] = {
-		{ { 0, 10 }, "10-20:10 20-40:20 50-60:5", 0 },
-		{ { 40, 50 }, "10-20:10 20-40:20 50-60:5", 0 },
-		{ { 30, 30 }, "10-20:10 20-40:20 50-60:5", 0 },
-		{ { 30, 20 }, "10-20:10 20-40:20 50-60:5", 0 },
-		{ { 10, 20 }, "20-40:20 50-60:5", 10 },
-		{ { 5, 15 }, "15-20:5 20-40:20 50-60:5", 5 },
-		{ { 15, 20 }, "10-15:5 20-40:20 50-60:5", 5 },
-		{ { 25, 30 }, "10-20:10 20-25:5 30-40:10 50-60:5", 5 },
-		{ { 15, 55 }, "10-15:5 55-60:2", 28 },
-		{ { 0, 1000 }, "", 35 },
-		{ { 12, 13 }, "10-12:2 13-20:7 20-40:20 50-60:5", 1 },
+		{{0, 10}, "10-20:10 20-40:20 50-60:5", 0},
+		{{40, 50}, "10-20:10 20-40:20 50-60:5", 0},
+		{{30, 30}, "10-20:10 20-40:20 50-60:5", 0},
+		{{30, 20}, "10-20:10 20-40:20 50-60:5", 0},
+		{{10, 20}, "20-40:20 50-60:5", 10},
+		{{5, 15}, "15-20:5 20-40:20 50-60:5", 5},
+		{{15, 20}, "10-15:5 20-40:20 50-60:5", 5},
+		{{25, 30}, "10-20:10 20-25:5 30-40:10 50-60:5", 5},
+		{{15, 55}, "10-15:5 55-60:2", 28},
+		{{0, 1000}, "", 35},
+		{{12, 13}, "10-12:2 13-20:7 20-40:20 50-60:5", 1},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -237,32 +242,32 @@ Test(regions, move)
 		uint64_t freed;
 	} rows[] = {
 		/* the whole of one, same size, larger, smaller */
-		{ { 10, 20 }, { 100, 110 }, 0, "20-40:20 50-60:5 100-110:10", 0 },
-		{ { 10, 20 }, { 100, 130 }, 0, "20-40:20 50-60:5 100-130:10", 0 },
-		{ { 10, 20 }, { 100, 104 }, 0, "20-40:20 50-60:5 100-104:4", 6 },
+		{{10, 20}, {100, 110}, 0, "20-40:20 50-60:5 100-110:10", 0},
+		{{10, 20}, {100, 130}, 0, "20-40:20 50-60:5 100-130:10", 0},
+		{{10, 20}, {100, 104}, 0, "20-40:20 50-60:5 100-104:4", 6},
 		/* out of the middle */
-		{ { 25, 30 }, { 100, 105 }, 0, "10-20:10 20-25:5 30-40:10 50-60:5 100-105:5", 0 },
+		{{25, 30}, {100, 105}, 0, "10-20:10 20-25:5 30-40:10 50-60:5 100-105:5", 0},
 		/* several at once, with the hole between them; the end grows */
-		{ { 10, 60 }, { 100, 150 }, 0, "100-110:10 110-130:20 140-150:5", 0 },
-		{ { 10, 60 }, { 100, 160 }, 0, "100-110:10 110-130:20 140-160:5", 0 },
-		{ { 10, 60 }, { 100, 115 }, 0, "100-110:10 110-115:5", 20 },
+		{{10, 60}, {100, 150}, 0, "100-110:10 110-130:20 140-150:5", 0},
+		{{10, 60}, {100, 160}, 0, "100-110:10 110-130:20 140-160:5", 0},
+		{{10, 60}, {100, 115}, 0, "100-110:10 110-115:5", 20},
 		/* onto something: what was there is gone */
-		{ { 10, 20 }, { 45, 55 }, 0, "20-40:20 45-55:10 55-60:2", 3 },
-		{ { 50, 60 }, { 0, 10 }, 0, "0-10:5 10-20:10 20-40:20", 0 },
+		{{10, 20}, {45, 55}, 0, "20-40:20 45-55:10 55-60:2", 3},
+		{{50, 60}, {0, 10}, 0, "0-10:5 10-20:10 20-40:20", 0},
 		/* nothing there */
-		{ { 70, 80 }, { 20, 30 }, 0, "10-20:10 30-40:10 50-60:5", 10 },
+		{{70, 80}, {20, 30}, 0, "10-20:10 30-40:10 50-60:5", 10},
 		/* in place */
-		{ { 20, 40 }, { 20, 30 }, 0, "10-20:10 20-30:10 50-60:5", 10 },
-		{ { 20, 40 }, { 20, 45 }, 0, "10-20:10 20-45:20 50-60:5", 0 },
-		{ { 20, 40 }, { 20, 55 }, 0, "10-20:10 20-55:20 55-60:2", 3 },
-		{ { 20, 40 }, { 20, 40 }, 0, "10-20:10 20-40:20 50-60:5", 0 },
-		{ { 15, 20 }, { 15, 18 }, 0, "10-18:8 20-40:20 50-60:5", 2 },
-		{ { 42, 45 }, { 42, 47 }, 0, "10-20:10 20-40:20 50-60:5", 0 },
+		{{20, 40}, {20, 30}, 0, "10-20:10 20-30:10 50-60:5", 10},
+		{{20, 40}, {20, 45}, 0, "10-20:10 20-45:20 50-60:5", 0},
+		{{20, 40}, {20, 55}, 0, "10-20:10 20-55:20 55-60:2", 3},
+		{{20, 40}, {20, 40}, 0, "10-20:10 20-40:20 50-60:5", 0},
+		{{15, 20}, {15, 18}, 0, "10-18:8 20-40:20 50-60:5", 2},
+		{{42, 45}, {42, 47}, 0, "10-20:10 20-40:20 50-60:5", 0},
 		/* what the kernel refuses */
-		{ { 10, 20 }, { 15, 25 }, -EINVAL, "10-20:10 20-40:20 50-60:5", 99 },
-		{ { 10, 20 }, { 5, 15 }, -EINVAL, "10-20:10 20-40:20 50-60:5", 99 },
-		{ { 10, 10 }, { 5, 15 }, -EINVAL, "10-20:10 20-40:20 50-60:5", 99 },
-		{ { 10, 20 }, { 5, 5 }, -EINVAL, "10-20:10 20-40:20 50-60:5", 99 },
+		{{10, 20}, {15, 25}, -EINVAL, "10-20:10 20-40:20 50-60:5", 99},
+		{{10, 20}, {5, 15}, -EINVAL, "10-20:10 20-40:20 50-60:5", 99},
+		{{10, 10}, {5, 15}, -EINVAL, "10-20:10 20-40:20 50-60:5", 99},
+		{{10, 20}, {5, 5}, -EINVAL, "10-20:10 20-40:20 50-60:5", 99},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -407,7 +412,9 @@ Test(regions, a_hundred_thousand_ranges)
 	for (int order = 0; order < 3; order++) {
 		for (uint32_t i = 0; i < NR; i++) {
 			/* ascending, descending, scattered (an odd multiplier visits all) */
-			uint32_t at = order == 0 ? i : order == 1 ? NR - 1 - i : (uint32_t)(i * UINT64_C(77773) % NR);
+			uint32_t at = order == 0   ? i
+				      : order == 1 ? NR - 1 - i
+						   : (uint32_t)(i * UINT64_C(77773) % NR);
 			struct lift_region_info x = info(at * 2, at * 2 + 1, 0, 1);
 
 			cr_assert_eq(lift_regions_insert(&r, &x), 0);
@@ -418,7 +425,9 @@ Test(regions, a_hundred_thousand_ranges)
 		/* 1.44 log2(n): what an AVL tree promises. */
 		cr_assert_leq(r.root->height, 24);
 		for (uint32_t i = 0; i < NR; i++) {
-			uint32_t at = order == 0 ? i : order == 1 ? (uint32_t)(i * UINT64_C(77773) % NR) : NR - 1 - i;
+			uint32_t at = order == 0   ? i
+				      : order == 1 ? (uint32_t)(i * UINT64_C(77773) % NR)
+						   : NR - 1 - i;
 
 			cr_assert_eq(lift_regions_find(&r, at * 2)->info.range.start, at * 2);
 			cr_assert_eq(lift_regions_cut(&r, R(at * 2, at * 2 + 1), &freed), 0);

@@ -15,7 +15,7 @@ static void tiers_text(const struct lift_tiers *tiers, char *buf, size_t n)
 	for (unsigned i = 0; i < tiers->nr; i++) {
 		const char *sep = i ? ";" : "";
 
-		lift_nodeset_foreach(node, &tiers->tier[i]) {
+		lift_nodeset_foreach (node, &tiers->tier[i]) {
 			len += (size_t)snprintf(buf + len, n - len, "%s%d", sep, node);
 			sep = ",";
 		}
@@ -23,13 +23,14 @@ static void tiers_text(const struct lift_tiers *tiers, char *buf, size_t n)
 }
 
 static void expect_tiers(const struct lift_tiers *tiers, const char *want,
-			 enum lift_fact_source source, const char *what)
+	enum lift_fact_source source, const char *what)
 {
 	char got[512];
 
 	tiers_text(tiers, got, sizeof(got));
 	cr_expect_str_eq(got, want, "%s: %s instead of %s", what, got, want);
-	cr_expect_eq(tiers->source, source, "%s: from %s", what, lift_fact_source_name(tiers->source));
+	cr_expect_eq(
+		tiers->source, source, "%s: from %s", what, lift_fact_source_name(tiers->source));
 }
 
 Test(tiers, ready_made_machines)
@@ -39,13 +40,13 @@ Test(tiers, ready_made_machines)
 		const char *want;
 		enum lift_fact_source source;
 	} rows[] = {
-		{ fake_machine_one, "0", LIFT_FACT_SYSFS },
-		{ fake_machine_flat_two, "0,1", LIFT_FACT_SYSFS },
-		{ fake_machine_two_one_slow, "0;1", LIFT_FACT_DISTANCE },
-		{ fake_machine_three, "0,1;2", LIFT_FACT_HMAT },
-		{ fake_machine_holes, "0,4;1023", LIFT_FACT_DISTANCE },
-		{ fake_machine_memoryless, "0,2", LIFT_FACT_SYSFS },
-		{ fake_machine_eight, "0,1,2,3;4,5,6,7", LIFT_FACT_DISTANCE },
+		{fake_machine_one, "0", LIFT_FACT_SYSFS},
+		{fake_machine_flat_two, "0,1", LIFT_FACT_SYSFS},
+		{fake_machine_two_one_slow, "0;1", LIFT_FACT_DISTANCE},
+		{fake_machine_three, "0,1;2", LIFT_FACT_HMAT},
+		{fake_machine_holes, "0,4;1023", LIFT_FACT_DISTANCE},
+		{fake_machine_memoryless, "0,2", LIFT_FACT_SYSFS},
+		{fake_machine_eight, "0,1,2,3;4,5,6,7", LIFT_FACT_DISTANCE},
 	};
 	static struct fake_machine m;
 
@@ -69,35 +70,25 @@ Test(tiers, first_source_that_says_something)
 {
 	static const struct facts rows[] = {
 		/* both figures; a faster node without CPUs (HBM) comes first */
-		{ { 100, 100, 110 }, { 300, 300, 900 }, { 4, 4, 4 }, { 1, 1, 0 }, "2;0,1",
-		  LIFT_FACT_HMAT },
+		{{100, 100, 110}, {300, 300, 900}, {4, 4, 4}, {1, 1, 0}, "2;0,1", LIFT_FACT_HMAT},
 		/* latency alone, bandwidth alone */
-		{ { 80, 300, 81 }, { 0, 0, 0 }, { -1, -1, -1 }, { 1, 1, 1 }, "0,2;1",
-		  LIFT_FACT_HMAT },
-		{ { 0, 0, 0 }, { 100, 30, 10 }, { -1, -1, -1 }, { 1, 1, 1 }, "0;1;2",
-		  LIFT_FACT_HMAT },
+		{{80, 300, 81}, {0, 0, 0}, {-1, -1, -1}, {1, 1, 1}, "0,2;1", LIFT_FACT_HMAT},
+		{{0, 0, 0}, {100, 30, 10}, {-1, -1, -1}, {1, 1, 1}, "0;1;2", LIFT_FACT_HMAT},
 		/* one figure is not complete: the other decides */
-		{ { 80, 0, 80 }, { 100, 100, 10 }, { -1, -1, -1 }, { 1, 1, 1 }, "0,1;2",
-		  LIFT_FACT_HMAT },
+		{{80, 0, 80}, {100, 100, 10}, {-1, -1, -1}, {1, 1, 1}, "0,1;2", LIFT_FACT_HMAT},
 		/* figures say all are alike: so they are, whatever has CPUs */
-		{ { 80, 80, 90 }, { 0, 0, 0 }, { 4, 4, 22 }, { 1, 1, 0 }, "0,1,2",
-		  LIFT_FACT_HMAT },
+		{{80, 80, 90}, {0, 0, 0}, {4, 4, 22}, {1, 1, 0}, "0,1,2", LIFT_FACT_HMAT},
 		/* figures not complete: kernel tiers, by number and not by nearness */
-		{ { 80, 80, 0 }, { 0, 0, 0 }, { 4, 5, 22 }, { 1, 1, 0 }, "0;1;2",
-		  LIFT_FACT_KERNEL_TIER },
-		{ { 0, 0, 0 }, { 0, 0, 0 }, { 70, 4, 4 }, { 1, 1, 1 }, "1,2;0",
-		  LIFT_FACT_KERNEL_TIER },
+		{{80, 80, 0}, {0, 0, 0}, {4, 5, 22}, {1, 1, 0}, "0;1;2", LIFT_FACT_KERNEL_TIER},
+		{{0, 0, 0}, {0, 0, 0}, {70, 4, 4}, {1, 1, 1}, "1,2;0", LIFT_FACT_KERNEL_TIER},
 		/* kernel tiers that do not differ, or are not complete, say nothing */
-		{ { 0, 0, 0 }, { 0, 0, 0 }, { 4, 4, 4 }, { 1, 0, 1 }, "0,2;1",
-		  LIFT_FACT_DISTANCE },
-		{ { 0, 0, 0 }, { 0, 0, 0 }, { 4, 70, -1 }, { 1, 0, 1 }, "0,2;1",
-		  LIFT_FACT_DISTANCE },
+		{{0, 0, 0}, {0, 0, 0}, {4, 4, 4}, {1, 0, 1}, "0,2;1", LIFT_FACT_DISTANCE},
+		{{0, 0, 0}, {0, 0, 0}, {4, 70, -1}, {1, 0, 1}, "0,2;1", LIFT_FACT_DISTANCE},
 		/* nobody has CPUs: no ranking */
-		{ { 0, 0, 0 }, { 0, 0, 0 }, { -1, -1, -1 }, { 0, 0, 0 }, "0,1,2",
-		  LIFT_FACT_SYSFS },
+		{{0, 0, 0}, {0, 0, 0}, {-1, -1, -1}, {0, 0, 0}, "0,1,2", LIFT_FACT_SYSFS},
 		/* the largest figures do not overflow */
-		{ { UINT32_MAX, 1, UINT32_MAX }, { 1, UINT32_MAX, 1 }, { -1, -1, -1 }, { 1, 1, 1 },
-		  "1;0,2", LIFT_FACT_HMAT },
+		{{UINT32_MAX, 1, UINT32_MAX}, {1, UINT32_MAX, 1}, {-1, -1, -1}, {1, 1, 1}, "1;0,2",
+			LIFT_FACT_HMAT},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -128,7 +119,7 @@ Test(tiers, factor_is_measured_from_the_fastest_of_the_tier)
 	/* 100..150 is one tier, 151 begins the next: a chain of small steps is not one tier. */
 	fake_machine_init(&m);
 	for (int n = 0; n < 4; n++) {
-		static const uint32_t latency[] = { 150, 100, 151, 226 };
+		static const uint32_t latency[] = {150, 100, 151, 226};
 
 		fake_machine_add(&m, n, true, LIFT_GIB)->read_latency_ns = latency[n];
 	}
@@ -184,16 +175,16 @@ Test(tiers, override_wins)
 		const char *want;
 		enum lift_fact_source source;
 	} rows[] = {
-		{ "2;0,1", "2;0,1", LIFT_FACT_OVERRIDE },
-		{ "0;1;2", "0;1;2", LIFT_FACT_OVERRIDE },
+		{"2;0,1", "2;0,1", LIFT_FACT_OVERRIDE},
+		{"0;1;2", "0;1;2", LIFT_FACT_OVERRIDE},
 		/* left out: slower than all that is named */
-		{ "0", "0;1,2", LIFT_FACT_OVERRIDE },
-		{ "1;0", "1;0;2", LIFT_FACT_OVERRIDE },
+		{"0", "0;1,2", LIFT_FACT_OVERRIDE},
+		{"1;0", "1;0;2", LIFT_FACT_OVERRIDE},
 		/* what is not there is dropped, with the tier that it leaves empty */
-		{ "7;0,9;8;1", "0;1;2", LIFT_FACT_OVERRIDE },
+		{"7;0,9;8;1", "0;1;2", LIFT_FACT_OVERRIDE},
 		/* nothing of it is there: as if it had not been said */
-		{ "7;8", "0,1;2", LIFT_FACT_HMAT },
-		{ "", "0,1;2", LIFT_FACT_HMAT },
+		{"7;8", "0,1;2", LIFT_FACT_HMAT},
+		{"", "0,1;2", LIFT_FACT_HMAT},
 	};
 	static struct fake_machine m;
 
@@ -222,7 +213,7 @@ Test(tiers, override_that_is_full_takes_the_rest_into_its_last)
 
 Test(tiers, override_that_names_a_node_twice_counts_the_first)
 {
-	struct lift_tiers override = { .nr = 2 };
+	struct lift_tiers override = {.nr = 2};
 	static struct fake_machine m;
 	struct lift_tiers got;
 

@@ -44,9 +44,17 @@ Test(topology, nearest)
 		const char *candidates;
 		int nearest;
 	} rows[] = {
-		{ 0, "0-7", 0 },   { 2, "0-7", 2 },   { 2, "4-7", 6 },  { 0, "1-3", 1 },
-		{ 3, "0,1,7", 7 }, { -1, "3,5", 3 },  { 99, "5-6", 5 }, { 0, "9,100", -1 },
-		{ 0, "", -1 },     { 0, "6,900", 6 }, { 9, "9", -1 },
+		{0, "0-7", 0},
+		{2, "0-7", 2},
+		{2, "4-7", 6},
+		{0, "1-3", 1},
+		{3, "0,1,7", 7},
+		{-1, "3,5", 3},
+		{99, "5-6", 5},
+		{0, "9,100", -1},
+		{0, "", -1},
+		{0, "6,900", 6},
+		{9, "9", -1},
 	};
 
 	fake_machine_eight(&m);
@@ -54,7 +62,7 @@ Test(topology, nearest)
 		struct lift_nodeset set = fake_nodes(rows[i].candidates);
 
 		cr_expect_eq(lift_topology_nearest(&m.topo, rows[i].from, &set), rows[i].nearest,
-			     "row %zu", i);
+			"row %zu", i);
 	}
 }
 
@@ -74,7 +82,7 @@ Test(topology, source_names_are_distinct)
 	for (int i = 0; i < LIFT_FACT_MAX; i++)
 		for (int j = 0; j < i; j++)
 			cr_expect_str_neq(lift_fact_source_name((enum lift_fact_source)i),
-					  lift_fact_source_name((enum lift_fact_source)j));
+				lift_fact_source_name((enum lift_fact_source)j));
 	cr_expect_str_eq(lift_fact_source_name(LIFT_FACT_MAX), "?");
 	cr_expect_str_eq(lift_fact_source_name((enum lift_fact_source)50), "?");
 }

@@ -16,7 +16,7 @@ Test(nodeset, starts_empty)
 
 Test(nodeset, members_at_every_word_boundary)
 {
-	static const int ids[] = { 0, 1, 63, 64, 65, 127, 128, 512, 1022, 1023 };
+	static const int ids[] = {0, 1, 63, 64, 65, 127, 128, 512, 1022, 1023};
 	const size_t nr = sizeof(ids) / sizeof(ids[0]);
 	struct lift_nodeset s;
 	size_t i = 0;
@@ -26,7 +26,7 @@ Test(nodeset, members_at_every_word_boundary)
 		lift_nodeset_set(&s, ids[i]);
 	cr_assert_eq(lift_nodeset_count(&s), nr);
 	i = 0;
-	lift_nodeset_foreach(node, &s) {
+	lift_nodeset_foreach (node, &s) {
 		cr_assert_lt(i, nr);
 		cr_expect_eq(node, ids[i], "member %zu is %d", i, node);
 		i++;
@@ -42,7 +42,7 @@ Test(nodeset, members_at_every_word_boundary)
 
 Test(nodeset, ids_that_cannot_be_are_never_members)
 {
-	static const int ids[] = { -1, INT_MIN, LIFT_MAX_NODES, INT_MAX };
+	static const int ids[] = {-1, INT_MIN, LIFT_MAX_NODES, INT_MAX};
 	struct lift_nodeset full;
 	struct lift_nodeset s;
 
@@ -99,16 +99,19 @@ Test(range, empty_and_overlap)
 		struct lift_range b;
 		bool overlaps;
 	} rows[] = {
-		{ { 10, 20 }, { 20, 30 }, false }, { { 10, 20 }, { 19, 30 }, true },
-		{ { 10, 20 }, { 0, 10 }, false },  { { 10, 20 }, { 0, 11 }, true },
-		{ { 10, 20 }, { 12, 13 }, true },  { { 10, 20 }, { 15, 15 }, false },
-		{ { 20, 10 }, { 0, 100 }, false },
+		{{10, 20}, {20, 30}, false},
+		{{10, 20}, {19, 30}, true},
+		{{10, 20}, {0, 10}, false},
+		{{10, 20}, {0, 11}, true},
+		{{10, 20}, {12, 13}, true},
+		{{10, 20}, {15, 15}, false},
+		{{20, 10}, {0, 100}, false},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		cr_expect_eq(lift_range_overlaps(rows[i].a, rows[i].b), rows[i].overlaps, "%zu", i);
 		cr_expect_eq(lift_range_overlaps(rows[i].b, rows[i].a), rows[i].overlaps, "%zu", i);
 	}
-	cr_expect_eq(lift_range_bytes((struct lift_range){ 10, 20 }), 10);
-	cr_expect_eq(lift_range_bytes((struct lift_range){ 20, 10 }), 0);
+	cr_expect_eq(lift_range_bytes((struct lift_range){10, 20}), 10);
+	cr_expect_eq(lift_range_bytes((struct lift_range){20, 10}), 0);
 }

@@ -10,8 +10,11 @@ Test(vmabudget, takes_a_quarter)
 		uint64_t max_map_count;
 		uint64_t left;
 	} rows[] = {
-		{ 65530, 16375 }, { 0, 0 }, { 99, 0 }, { 100, 25 },
-		{ UINT64_MAX, UINT64_MAX / 100 * 25 },
+		{65530, 16375},
+		{0, 0},
+		{99, 0},
+		{100, 25},
+		{UINT64_MAX, UINT64_MAX / 100 * 25},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
