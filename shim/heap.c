@@ -52,11 +52,11 @@ void lift_heap_boot(int nodes)
 {
 	dl_iterate_phdr(find_mimalloc, (void *)(uintptr_t)&mi_malloc);
 	/*
-	 * mimalloc counts node0, node1, ... until one is missing, and on a machine whose ids have holes
-	 * takes every thread to be on node 0. The number only has to be above every id.
+	 * Left alone, mimalloc looks for node1, node2, ... in sysfs until one is missing: at its first
+	 * segment, when a sandbox may be up that kills for it, and with ids that have holes it takes every
+	 * thread to be on node 0. The number only has to be above every id; 1 spares it all questions.
 	 */
-	if (nodes > 1)
-		mi_option_set(mi_option_use_numa_nodes, nodes);
+	mi_option_set(mi_option_use_numa_nodes, nodes);
 	mi_process_init();
 }
 
@@ -144,21 +144,14 @@ long lift_heap_unmap(void *addr, size_t len)
 
 /* --- blocks ------------------------------------------------------------------------------------- */
 
-static struct lift_thread *enter(bool wants_memory)
-{
-	struct lift_thread *t = lift_thread_enter();
-
-	return t ? t : lift_thread_enter_slow(wants_memory);
-}
-
-/* mimalloc's answer p for thread t: leaves, and keeps book of whether it has memory at all. */
-static void *answer(struct lift_thread *t, void *p)
+/* mimalloc's answer p: leaves, and keeps book of whether it has memory at all. */
+static void *answer(void *p)
 {
 	if (unlikely(!p))
-		lift_thread_starved(t);
-	else if (unlikely(t->starve_step))
-		lift_thread_fed(t);
-	lift_thread_leave_slow(t);
+		lift_thread_starved();
+	else
+		lift_thread_fed();
+	lift_thread_leave_slow();
 	return p;
 }
 
@@ -172,35 +165,32 @@ static bool too_large(size_t n)
 
 void *lift_heap_malloc(size_t n)
 {
-	struct lift_thread *t;
 	void *p = NULL;
 
 	if (too_large(n))
 		return NULL;
 	if (n >= lift_heap_large_min)
 		p = lift_large_alloc(n, LIFT_MIN_BLOCK);
-	else if ((t = enter(true)))
-		p = answer(t, mi_malloc(lift_mi_size(n)));
+	else if (lift_thread_enter_slow(true))
+		p = answer(mi_malloc(lift_mi_size(n)));
 	return likely(p != NULL) ? p : lift_libc_malloc(n);
 }
 
 void *lift_heap_calloc(size_t n)
 {
-	struct lift_thread *t;
 	void *p = NULL;
 
 	if (too_large(n))
 		return NULL;
 	if (n >= lift_heap_large_min)
 		p = lift_large_alloc(n, LIFT_MIN_BLOCK);
-	else if ((t = enter(true)))
-		p = answer(t, mi_zalloc(lift_mi_size(n)));
+	else if (lift_thread_enter_slow(true))
+		p = answer(mi_zalloc(lift_mi_size(n)));
 	return likely(p != NULL) ? p : lift_libc_calloc(n);
 }
 
 void *lift_heap_aligned(size_t align, size_t n)
 {
-	struct lift_thread *t;
 	void *p = NULL;
 
 	if (align <= LIFT_MIN_BLOCK)
@@ -211,8 +201,8 @@ void *lift_heap_aligned(size_t align, size_t n)
 	}
 	if (n + align >= lift_heap_large_min)
 		p = lift_large_alloc(n, align);
-	else if ((t = enter(true)))
-		p = answer(t, lift_mi_aligned(n, align));
+	else if (lift_thread_enter_slow(true))
+		p = answer(lift_mi_aligned(n, align));
 	return likely(p != NULL) ? p : lift_libc_aligned(align, n);
 }
 
@@ -243,15 +233,13 @@ static void defer_free(void *p)
 
 static void free_ours(void *p)
 {
-	struct lift_thread *t = enter(false);
-
-	if (unlikely(!t)) {
+	if (unlikely(!lift_thread_enter_slow(false))) {
 		/* Inside mimalloc already, so it cannot be called: the block waits. */
 		defer_free(p);
 		return;
 	}
 	mi_free(p);
-	lift_thread_leave_slow(t);
+	lift_thread_leave_slow();
 }
 
 void lift_heap_free(void *p)
@@ -280,15 +268,14 @@ size_t lift_heap_usable(void *p)
 
 void *lift_heap_realloc(void *p, size_t n)
 {
-	struct lift_thread *t;
 	size_t have;
 	void *q;
 
 	if (too_large(n))
 		return NULL;
 	if (lift_heap_owns(p)) {
-		if (n < lift_heap_large_min && (t = enter(true))) {
-			q = answer(t, mi_realloc(p, lift_mi_size(n)));
+		if (n < lift_heap_large_min && lift_thread_enter_slow(true)) {
+			q = answer(mi_realloc(p, lift_mi_size(n)));
 			if (likely(q != NULL))
 				return q;
 		}
@@ -314,14 +301,13 @@ void *lift_heap_realloc(void *p, size_t n)
 
 bool lift_heap_trim(void)
 {
-	struct lift_thread *t = enter(false);
 	size_t before;
 
-	if (!t)
+	if (!lift_thread_enter_slow(false))
 		return false;
 	before = atomic_load_explicit(&mapped, memory_order_relaxed);
 	mi_collect(true);
-	lift_thread_leave_slow(t);
+	lift_thread_leave_slow();
 	return atomic_load_explicit(&mapped, memory_order_relaxed) < before;
 }
 

@@ -42,7 +42,7 @@ static inline bool lift_heap_owns(const void *p)
 /* Where requests go from at which large blocks begin; at most LIFT_LARGE_MIN, less when the policy asks. */
 extern __attribute__((visibility("hidden"))) size_t lift_heap_large_min;
 
-/* Wakes mimalloc up for this process. From lift_boot(), once. nodes: highest node id + 1, 0 for one node. */
+/* Wakes mimalloc up for this process. From lift_boot(), once. nodes: highest node id + 1; 1 where there is one node. */
 void lift_heap_boot(int nodes);
 
 /* The ways that are not inlined in interpose_malloc.c. n and align are the caller's, unchecked. */

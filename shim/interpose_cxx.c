@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "shim/bootalloc.h"
 #include "shim/compiler.h"
+#include "shim/early.h"
 #include "shim/lifecycle.h"
 #include "shim/next.h"
 
@@ -112,7 +112,7 @@ static inline bool pass_on(const void *base, const void *own_base)
 	LIFT_EXPORT void name params                                                               \
 	{                                                                                          \
 		if (pass_on((void *)(uintptr_t)base, (void *)(uintptr_t)own_##base) &&             \
-			!lift_bootalloc_owns(p) && lift_next_fn(LIFT_NEXT_##name)) {               \
+			!lift_early_owns(p) && lift_next_fn(LIFT_NEXT_##name)) {               \
 			LIFT_NEXT(name, void, types, args);                                        \
 			return;                                                                    \
 		}                                                                                  \

@@ -14,10 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/classify.h"
-#include "shim/bootalloc.h"
 #include "shim/compiler.h"
-#include "shim/foreign.h"
+#include "shim/early.h"
 #include "shim/heap.h"
 #include "shim/lifecycle.h"
 #include "shim/mi.h"
@@ -32,14 +30,34 @@ void free_aligned_sized(void *p, size_t align, size_t n);
 
 /* --- the ways round the fast path ---------------------------------------------------------------- */
 
-LIFT_COLD static void *malloc_slow(size_t n)
+/* Which of the three worlds a call is in. */
+static inline bool too_early(void)
 {
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+	return unlikely(!lift_thread_ready());
+}
+
+static inline bool aside(void)
+{
+	return unlikely(lift_mode() == LIFT_MODE_ASIDE);
+}
+
+static void *or_no_memory(void *p)
+{
+	if (!p)
+		errno = ENOMEM;
+	return p;
+}
+
+static __attribute__((noinline)) void *malloc_slow(size_t n)
+{
+	if (too_early())
+		return or_no_memory(lift_early_alloc(n, LIFT_MIN_BLOCK));
+	if (aside())
 		return LIFT_NEXT(malloc, void *, (size_t), (n));
 	return lift_heap_malloc(n);
 }
 
-LIFT_COLD static void *calloc_slow(size_t nmemb, size_t size)
+static __attribute__((noinline)) void *calloc_slow(size_t nmemb, size_t size)
 {
 	size_t n;
 
@@ -47,37 +65,40 @@ LIFT_COLD static void *calloc_slow(size_t nmemb, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+	if (too_early())
+		return or_no_memory(lift_early_alloc(n, LIFT_MIN_BLOCK));
+	if (aside())
 		return LIFT_NEXT(calloc, void *, (size_t, size_t), (nmemb, size));
 	return lift_heap_calloc(n);
 }
 
-LIFT_COLD static void free_slow(void *p)
+/* p is not NULL */
+static __attribute__((noinline)) void free_slow(void *p)
 {
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE)) {
-		if (!lift_bootalloc_owns(p))
-			LIFT_NEXT(free, void, (void *), (p));
+	if (lift_early_owns(p) || too_early())
 		return;
-	}
-	lift_heap_free(p);
+	if (aside())
+		LIFT_NEXT(free, void, (void *), (p));
+	else
+		lift_heap_free(p);
 }
 
-LIFT_COLD static void *realloc_slow(void *p, size_t n)
+static __attribute__((noinline)) void *realloc_slow(void *p, size_t n)
 {
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE)) {
-		void *q;
-		size_t room;
+	size_t have;
+	void *q;
 
-		if (!lift_bootalloc_owns(p))
-			return LIFT_NEXT(realloc, void *, (void *, size_t), (p, n));
-		q = LIFT_NEXT(malloc, void *, (size_t), (n));
-		room = lift_bootalloc_room(p);
+	if (!p)
+		return malloc(n);
+	if (lift_early_owns(p)) {
+		have = lift_early_usable(p);
+		q = n ? malloc(n) : NULL;
 		if (q)
-			memcpy(q, p, n < room ? n : room);
+			memcpy(q, p, have < n ? have : n);
 		return q;
 	}
-	if (!p)
-		return lift_heap_malloc(n);
+	if (aside())
+		return LIFT_NEXT(realloc, void *, (void *, size_t), (p, n));
 	if (n == 0) {
 		lift_heap_free(p);
 		return NULL;
@@ -85,73 +106,62 @@ LIFT_COLD static void *realloc_slow(void *p, size_t n)
 	return lift_heap_realloc(p, n);
 }
 
-/* align is a power of two */
+static __attribute__((noinline)) void *aligned_slow(size_t align, size_t n)
+{
+	if (too_early())
+		return or_no_memory(lift_early_alloc(n, align));
+	return lift_heap_aligned(align, n);
+}
+
+/* align is a power of two; the caller has asked aside() */
 static void *aligned(size_t align, size_t n)
 {
-	struct lift_thread *t;
 	void *p;
 
-	if (likely(align > LIFT_MIN_BLOCK && n < LIFT_LARGE_BYTES && align < LIFT_LARGE_BYTES)) {
-		t = lift_thread_enter();
-		if (likely(t != NULL)) {
-			p = lift_mi_aligned(n, align);
-			lift_thread_leave(t);
-			if (likely(p != NULL))
-				return p;
-		}
+	if (likely(align > LIFT_MIN_BLOCK && align <= PAGE && lift_thread_enter(n))) {
+		p = lift_mi_aligned(n, align);
+		lift_thread_leave();
+		if (likely(p != NULL))
+			return p;
 	}
-	(void)lift_mode();
-	return lift_heap_aligned(align, n);
+	return aligned_slow(align, n);
 }
 
 /* --- what programs call --------------------------------------------------------------------------- */
 
 LIFT_EXPORT void *malloc(size_t n)
 {
-	struct lift_thread *t;
 	void *p;
 
-	if (likely(n < LIFT_LARGE_BYTES)) {
-		t = lift_thread_enter();
-		if (likely(t != NULL)) {
-			p = mi_malloc(lift_mi_size(n));
-			lift_thread_leave(t);
-			if (likely(p != NULL))
-				return p;
-		}
+	if (likely(lift_thread_enter(n))) {
+		p = mi_malloc_small(lift_mi_size(n));
+		lift_thread_leave();
+		if (likely(p != NULL))
+			return p;
 	}
 	return malloc_slow(n);
 }
 
 LIFT_EXPORT void *calloc(size_t nmemb, size_t size)
 {
-	struct lift_thread *t;
 	size_t n;
 	void *p;
 
-	if (likely(!__builtin_mul_overflow(nmemb, size, &n) && n < LIFT_LARGE_BYTES)) {
-		t = lift_thread_enter();
-		if (likely(t != NULL)) {
-			p = mi_zalloc(lift_mi_size(n));
-			lift_thread_leave(t);
-			if (likely(p != NULL))
-				return p;
-		}
+	if (likely(!__builtin_mul_overflow(nmemb, size, &n) && lift_thread_enter(n))) {
+		p = mi_zalloc_small(lift_mi_size(n));
+		lift_thread_leave();
+		if (likely(p != NULL))
+			return p;
 	}
 	return calloc_slow(nmemb, size);
 }
 
 LIFT_EXPORT void free(void *p)
 {
-	struct lift_thread *t;
-
-	if (likely(lift_heap_owns(p))) {
-		t = lift_thread_enter();
-		if (likely(t != NULL)) {
-			mi_free(p);
-			lift_thread_leave(t);
-			return;
-		}
+	if (likely(lift_heap_owns(p) && lift_thread_enter(0))) {
+		mi_free(p);
+		lift_thread_leave();
+		return;
 	}
 	if (p)
 		free_slow(p);
@@ -159,18 +169,13 @@ LIFT_EXPORT void free(void *p)
 
 LIFT_EXPORT void *realloc(void *p, size_t n)
 {
-	struct lift_thread *t;
 	void *q;
 
-	/* n - 1: zero is not a size here */
-	if (likely(n - 1 < LIFT_LARGE_BYTES - 1 && lift_heap_owns(p))) {
-		t = lift_thread_enter();
-		if (likely(t != NULL)) {
-			q = mi_realloc(p, lift_mi_size(n));
-			lift_thread_leave(t);
-			if (likely(q != NULL))
-				return q;
-		}
+	if (likely(n != 0 && lift_heap_owns(p) && lift_thread_enter(n))) {
+		q = mi_realloc(p, lift_mi_size(n));
+		lift_thread_leave();
+		if (likely(q != NULL))
+			return q;
 	}
 	return realloc_slow(p, n);
 }
@@ -209,7 +214,7 @@ LIFT_EXPORT int posix_memalign(void **ret, size_t align, size_t n)
 	int saved = errno;
 	void *p;
 
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+	if (aside())
 		return LIFT_NEXT(posix_memalign, int, (void **, size_t, size_t), (ret, align, n));
 	if (align % sizeof(void *) != 0 || align == 0 || (align & (align - 1)) != 0)
 		return EINVAL;
@@ -224,7 +229,7 @@ LIFT_EXPORT int posix_memalign(void **ret, size_t align, size_t n)
 
 LIFT_EXPORT void *memalign(size_t align, size_t n)
 {
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+	if (aside())
 		return LIFT_NEXT(memalign, void *, (size_t, size_t), (align, n));
 	/* As in glibc: anything is rounded up to a power of two, as long as there is one. */
 	if (align > SIZE_MAX / 2 + 1) {
@@ -238,14 +243,14 @@ LIFT_EXPORT void *memalign(size_t align, size_t n)
 
 LIFT_EXPORT void *aligned_alloc(size_t align, size_t n)
 {
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+	if (aside())
 		return LIFT_NEXT(aligned_alloc, void *, (size_t, size_t), (align, n));
 	return memalign(align, n);
 }
 
 LIFT_EXPORT void *valloc(size_t n)
 {
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+	if (aside())
 		return LIFT_NEXT(valloc, void *, (size_t), (n));
 	return aligned(PAGE, n);
 }
@@ -254,7 +259,7 @@ LIFT_EXPORT void *pvalloc(size_t n)
 {
 	size_t rounded;
 
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+	if (aside())
 		return LIFT_NEXT(pvalloc, void *, (size_t), (n));
 	if (__builtin_add_overflow(n, PAGE - 1, &rounded)) {
 		errno = ENOMEM;
@@ -265,11 +270,10 @@ LIFT_EXPORT void *pvalloc(size_t n)
 
 LIFT_EXPORT size_t malloc_usable_size(void *p)
 {
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE)) {
-		if (p && lift_bootalloc_owns(p))
-			return 0;
+	if (lift_early_owns(p))
+		return lift_early_usable(p);
+	if (aside())
 		return LIFT_NEXT(malloc_usable_size, size_t, (void *), (p));
-	}
 	return lift_heap_usable(p);
 }
 
@@ -278,7 +282,7 @@ LIFT_EXPORT size_t malloc_usable_size(void *p)
 /* 1 when memory went back to the system. The pad is a hint to a heap that grows by brk; ours does not. */
 LIFT_EXPORT int malloc_trim(size_t pad)
 {
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+	if (aside())
 		return LIFT_NEXT(malloc_trim, int, (size_t), (pad));
 	return lift_heap_trim();
 }
@@ -286,7 +290,7 @@ LIFT_EXPORT int malloc_trim(size_t pad)
 /* Every parameter tunes glibc's heap and means nothing here; 1 is what glibc says to those it knows not. */
 LIFT_EXPORT int mallopt(int param, int value)
 {
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+	if (aside())
 		return LIFT_NEXT(mallopt, int, (int, int), (param, value));
 	return 1;
 }
@@ -301,7 +305,7 @@ LIFT_EXPORT struct mallinfo2 mallinfo2(void)
 	struct mallinfo2 mi = {0};
 	struct lift_heap_usage u;
 
-	if (unlikely(lift_mode() == LIFT_MODE_ASIDE))
+	if (aside())
 		return LIFT_NEXT(mallinfo2, struct mallinfo2, (void), ());
 	lift_heap_usage(&u);
 	mi.arena = u.mapped;

@@ -127,7 +127,7 @@ static void boot(void)
 				top = node + 1;
 		}
 		lift_place_boot(nr);
-		lift_heap_boot(nr > 1 ? top : 0);
+		lift_heap_boot(nr > 1 ? top : 1);
 	}
 	__atomic_store_n(&lift_mode_now, mode, __ATOMIC_RELEASE);
 }

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "shim/compiler.h"
+#include "shim/thread.h"
 
 #define LIFT_MIN_BLOCK 16
 
@@ -26,14 +27,21 @@ static inline size_t lift_mi_size(size_t n)
 	return n < LIFT_MIN_BLOCK ? LIFT_MIN_BLOCK : n;
 }
 
+_Static_assert(LIFT_FAST_BYTES <= MI_SMALL_SIZE_MAX, "mi_malloc_small() takes what goes the fast way");
+
 /* align: a power of two above 16; n is small enough not to wrap when align is added. */
 static inline void *lift_mi_aligned(size_t n, size_t align)
 {
-	void *p = mi_malloc_aligned(lift_mi_size(n), align);
+	size_t ask = lift_mi_size(n);
+	void *p;
 
+	/* The faulty case is known, so that it need not be tried; newer versions may do without, but not ask. */
+	if (align > 128 && align <= ask && ask <= MI_SMALL_SIZE_MAX && (ask & (ask - 1)) == 0)
+		ask++;
+	p = mi_malloc_aligned(ask, align);
 	if (unlikely((uintptr_t)p & (align - 1))) {
 		mi_free(p);
-		p = mi_malloc_aligned(lift_mi_size(n) + 1, align);
+		p = mi_malloc_aligned(ask + 1, align);
 	}
 	return p;
 }

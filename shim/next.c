@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/bootalloc.h"
 #include "shim/compiler.h"
+#include "shim/early.h"
 #include "shim/foreign.h"
 
 #define NAME_OF(name) #name,
@@ -19,22 +19,22 @@ static __thread int looking __attribute__((tls_model("initial-exec")));
 /* Answers for what dlsym(3) itself may call while it looks up the real ones. */
 static void *early_malloc(size_t n)
 {
-	return lift_bootalloc_static(n ? n : 1, 16);
+	return lift_early_alloc(n, 16);
 }
 
 static void *early_calloc(size_t nmemb, size_t size)
 {
-	return early_malloc(nmemb * size);
+	return lift_early_alloc(nmemb * size, 16);
 }
 
 static void *early_realloc(void *p, size_t n)
 {
-	void *q = early_malloc(n);
-	size_t room;
+	void *q = lift_early_alloc(n, 16);
+	size_t have;
 
-	if (q && p && lift_bootalloc_owns(p)) {
-		room = lift_bootalloc_room(p);
-		memcpy(q, p, n < room ? n : room);
+	if (q && p && lift_early_owns(p)) {
+		have = lift_early_usable(p);
+		memcpy(q, p, have < n ? have : n);
 	}
 	return q;
 }

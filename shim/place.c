@@ -229,6 +229,26 @@ static bool object_has_policy(uintptr_t addr)
 }
 
 /*
+ * Chunks are huge-page sized so that no huge page is cut. Where the memory has none anyway (tmpfs without
+ * the huge= option), a small region can be spread more evenly than in one or two chunks per node.
+ */
+static uint64_t chunk_of(uint64_t bytes, uint64_t page, uint64_t max)
+{
+	enum { PIECES = 128, SMALLEST = 256 << 10 };
+	uint64_t batch = lift_config_now()->batch_bytes;
+	uint64_t chunk;
+
+	if (page < LIFT_HUGE_BYTES && !lift_config_given("NUMALIFT_BATCH")) {
+		chunk = SMALLEST;
+		while (chunk < batch && chunk * PIECES < bytes)
+			chunk *= 2;
+		batch = chunk;
+	}
+	chunk = lift_chunk_bytes(bytes, batch, max);
+	return chunk < page ? page : chunk;
+}
+
+/*
  * Batch interleave: neighbouring chunks of one node are bound with one call. Returns how many VMAs
  * there are more than before. Chunk borders lie on multiples of the chunk size, so that no huge page
  * is cut and the first and last chunk are what is left over.
@@ -236,7 +256,6 @@ static bool object_has_policy(uintptr_t addr)
 static uint32_t bind_chunks(
 	struct lift_range r, const struct lift_decision *d, uint64_t page, bool shared, uint64_t vmas)
 {
-	uint64_t batch = lift_config_now()->batch_bytes;
 	uint64_t max = vmas < LIFT_CHUNKS_MAX ? vmas : LIFT_CHUNKS_MAX;
 	struct lift_credits *credits = credits_for(d);
 	struct lift_nodeset one;
@@ -250,9 +269,7 @@ static uint32_t bind_chunks(
 
 	if (!credits)
 		return 0;
-	chunk = lift_chunk_bytes(r.end - r.start, batch, max > 1 ? max - 1 : 1);
-	if (chunk < page)
-		chunk = page;
+	chunk = chunk_of(r.end - r.start, page, max > 1 ? max - 1 : 1);
 	for (at = r.start; at <= r.end; at = next) {
 		next = (at & ~(chunk - 1)) + chunk;
 		if (next > r.end || next < at)
@@ -354,12 +371,13 @@ static struct lift_range range_of(uintptr_t start, size_t len)
 
 /* --- what happens to mappings ---------------------------------------------------------------------- */
 
+/* Anonymous memory can come in huge pages at any time (khugepaged), so it is never cut below one. */
 static uint64_t huge_page_of(int flags)
 {
 	unsigned shift;
 
 	if (!(flags & MAP_HUGETLB))
-		return PAGE;
+		return LIFT_HUGE_BYTES;
 	shift = (unsigned)flags >> 26 & 0x3f;
 	return shift ? (uint64_t)1 << shift : LIFT_HUGE_BYTES;
 }
@@ -369,6 +387,7 @@ void lift_place_mapped(uintptr_t start, size_t len, int prot, int flags, int fd)
 	struct lift_request req = {.origin = LIFT_ORIGIN_MMAP_FILE_PRIVATE, .bytes = len};
 	uint64_t page = huge_page_of(flags);
 	bool shared = (flags & MAP_TYPE) != MAP_PRIVATE;
+	long block;
 	long fs;
 
 	(void)prot;
@@ -379,8 +398,9 @@ void lift_place_mapped(uintptr_t start, size_t len, int prot, int flags, int fd)
 		req.origin = fs == TMPFS_MAGIC_NR ? LIFT_ORIGIN_MMAP_TMPFS_SHARED
 			: fs == HUGETLBFS_MAGIC_NR ? LIFT_ORIGIN_MMAP_HUGETLB_FILE
 						   : LIFT_ORIGIN_MMAP_FILE_SHARED;
-		if (fs == HUGETLBFS_MAGIC_NR)
-			page = LIFT_HUGE_BYTES;
+		block = fs == TMPFS_MAGIC_NR || fs == HUGETLBFS_MAGIC_NR ? lift_sys_block_size(fd) : 0;
+		if (block >= (long)PAGE && (block & (block - 1)) == 0)
+			page = (uint64_t)block;
 	}
 	if (!lift_registry_enter())
 		return;
@@ -421,7 +441,7 @@ static void place_early_heap(void)
 
 	m.early_heap = (struct lift_range){0, 0};
 	if (!lift_range_empty(r))
-		place(r, LIFT_CLASS_SLAB, REGION_HEAP, PAGE, false);
+		place(r, LIFT_CLASS_SLAB, REGION_HEAP, LIFT_HUGE_BYTES, false);
 }
 
 void lift_place_heap(uintptr_t start, size_t len)
@@ -437,7 +457,7 @@ void lift_place_heap(uintptr_t start, size_t len)
 	if (!m.read && lift_range_empty(m.early_heap)) {
 		m.early_heap = r;
 	} else {
-		place(r, LIFT_CLASS_SLAB, REGION_HEAP, PAGE, false);
+		place(r, LIFT_CLASS_SLAB, REGION_HEAP, LIFT_HUGE_BYTES, false);
 		place_early_heap();
 	}
 	lift_registry_leave();
@@ -449,7 +469,7 @@ void lift_place_block(uintptr_t start, size_t len)
 
 	if (!lift_registry_enter())
 		return;
-	place(range_of(start, len), lift_classify(&req), 0, PAGE, false);
+	place(range_of(start, len), lift_classify(&req), 0, LIFT_HUGE_BYTES, false);
 	lift_registry_leave();
 }
 
@@ -482,7 +502,7 @@ void lift_place_remapped(uintptr_t old, size_t old_len, uintptr_t new, size_t ne
 		!(info.flags & REGION_TAKEN)) {
 		grown = to.start + lift_range_bytes(from);
 		lift_registry_move(from, (struct lift_range){to.start, grown});
-		place((struct lift_range){grown, to.end}, info.cls, info.flags & REGION_HEAP, PAGE, false);
+		place((struct lift_range){grown, to.end}, info.cls, info.flags & REGION_HEAP, LIFT_HUGE_BYTES, false);
 	} else {
 		lift_registry_move(from, to);
 	}

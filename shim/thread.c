@@ -6,161 +6,166 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "shim/bootalloc.h"
 #include "shim/heap.h"
-#include "shim/lifecycle.h"
 #include "shim/lock.h"
-#include "shim/os/rawsys.h"
+#include "shim/os/sys.h"
 
-/* A thread that has no slot yet, and one whose slot was given back at its end. */
-static struct lift_thread unregistered = {.gate = LIFT_GATE_CLOSED};
-static struct lift_thread exiting = {.gate = LIFT_GATE_CLOSED};
+enum {
+	LIFT_STOP_FORK = 1,
+	LIFT_STOP_DEFERRED = 2, /* blocks wait in the deferred list */
+	LIFT_STOP_STARVED = 4,
+};
 
-__thread struct lift_thread *lift_thread_self __attribute__((tls_model("initial-exec"))) = &unregistered;
+__thread struct lift_thread lift_thread_self __attribute__((tls_model("initial-exec")));
 
-/* Set while this thread is in the slow path: a signal or a re-entry there must not come here again. */
-static __thread uint8_t in_slow __attribute__((tls_model("initial-exec")));
+/* Not zero, so it tells whether thread-local storage has its initial values. */
+static __thread int image_is_there __attribute__((tls_model("initial-exec"))) = 1;
 
-static struct lift_lock list_lock; /* guards `slots` and who may open a gate */
-static struct lift_thread *slots;
-static pthread_key_t exit_key;
-static bool have_exit_key;
+/* What a fork touches lies together: each page of it is copied in the parent and again in the child. */
+static struct {
+	struct lift_lock lock; /* guards the list, and who may open a limit */
+	struct lift_thread *first;
+	pthread_key_t exit_key;
+	bool have_exit_key;
+} list;
 
-/* Runs at thread exit, before or after the program's own destructors: later calls take the exiting slot. */
+bool lift_thread_ready(void)
+{
+	/* volatile: the compiler knows that nobody else writes it, and would answer by itself */
+	return *(volatile int *)&image_is_there != 0;
+}
+
+static void stop(struct lift_thread *t, uint8_t why)
+{
+	atomic_fetch_or_explicit(&t->stops, why, memory_order_seq_cst);
+	atomic_store_explicit(&t->limit, 0, memory_order_seq_cst);
+}
+
+/* Under the list lock. */
+static void go(struct lift_thread *t, uint8_t why)
+{
+	uint8_t left = atomic_fetch_and_explicit(&t->stops, (uint8_t)~why, memory_order_relaxed) & ~why;
+
+	if (left == 0)
+		atomic_store_explicit(&t->limit, LIFT_FAST_LIMIT, memory_order_release);
+}
+
+/* Under the list lock. */
+static void add(struct lift_thread *t)
+{
+	t->next = list.first;
+	t->link = &list.first;
+	if (t->next)
+		t->next->link = &t->next;
+	list.first = t;
+}
+
+/* Runs at thread exit, before or after the program's own destructors, and on the thread itself. */
 static void thread_ends(void *arg)
 {
 	struct lift_thread *t = arg;
 
-	lift_thread_self = &exiting;
-	atomic_store_explicit(&t->in_use, false, memory_order_release);
+	t->in_slow = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	lift_lock(&list.lock);
+	*t->link = t->next;
+	if (t->next)
+		t->next->link = t->link;
+	t->state = LIFT_THREAD_EXITING;
+	atomic_store_explicit(&t->limit, 0, memory_order_relaxed);
+	lift_unlock(&list.lock);
+	atomic_signal_fence(memory_order_seq_cst);
+	t->in_slow = 0;
 }
 
-static struct lift_thread *slot_take(void)
+/* Under the list lock. Without a destructor nobody would take the slot off the list again. */
+static void register_thread(struct lift_thread *t)
 {
-	struct lift_thread *t;
-
-	for (t = slots; t; t = t->all) {
-		if (!atomic_load_explicit(&t->in_use, memory_order_acquire))
-			break;
-	}
-	if (!t) {
-		t = lift_bootalloc(sizeof(*t), _Alignof(struct lift_thread));
-		if (!t)
-			return NULL;
-		t->all = slots;
-		slots = t;
-	}
-	atomic_store_explicit(&t->in_use, true, memory_order_relaxed);
-	atomic_store_explicit(&t->busy, 0, memory_order_relaxed);
-	atomic_store_explicit(&t->gate, 0, memory_order_relaxed);
-	t->starved = 0;
-	t->starve_step = 0;
-	return t;
-}
-
-/* Called with the list lock held. */
-static void register_thread(void)
-{
-	struct lift_thread *t;
-
-	if (!have_exit_key)
-		have_exit_key = pthread_key_create(&exit_key, thread_ends) == 0;
-	t = slot_take();
-	if (!t)
-		return;
-	/* Without a key nobody would give the slot back, so such a thread stays without one. */
-	if (!have_exit_key || pthread_setspecific(exit_key, t) != 0) {
-		atomic_store_explicit(&t->in_use, false, memory_order_relaxed);
-		lift_thread_self = &exiting;
+	if (!list.have_exit_key)
+		list.have_exit_key = pthread_key_create(&list.exit_key, thread_ends) == 0;
+	if (!list.have_exit_key || pthread_setspecific(list.exit_key, t) != 0) {
+		t->state = LIFT_THREAD_EXITING;
 		return;
 	}
-	lift_thread_self = t;
+	add(t);
+	t->state = LIFT_THREAD_REGISTERED;
 }
 
-bool lift_thread_inside(void)
+bool lift_thread_enter_slow(bool wants_memory)
 {
-	struct lift_thread *t = lift_thread_self;
-
-	return in_slow || (t != &unregistered && t != &exiting &&
-				  atomic_load_explicit(&t->busy, memory_order_relaxed));
-}
-
-struct lift_thread *lift_thread_enter_slow(bool wants_memory)
-{
-	struct lift_thread *t = lift_thread_self;
-	uint8_t gate;
+	struct lift_thread *t = &lift_thread_self;
 	int saved;
 
-	if (in_slow)
-		return NULL;
-	if (t != &unregistered && t != &exiting) {
+	if (t->in_slow)
+		return false;
+	if (t->state == LIFT_THREAD_REGISTERED) {
 		if (atomic_load_explicit(&t->busy, memory_order_relaxed))
-			return NULL;
-		gate = atomic_load_explicit(&t->gate, memory_order_relaxed);
-		if ((gate & LIFT_GATE_STARVED) && wants_memory) {
-			if (t->starved > 0) {
-				t->starved--;
-				return NULL;
-			}
-			atomic_fetch_and_explicit(&t->gate, (uint8_t)~LIFT_GATE_STARVED, memory_order_relaxed);
+			return false;
+		if (wants_memory && t->starved > 0) {
+			t->starved--;
+			return false;
 		}
+		/* Nothing stands in the way of a request that is merely too large for the fast path. */
+		atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
+		atomic_signal_fence(memory_order_seq_cst);
+		if (likely(atomic_load_explicit(&t->limit, memory_order_relaxed) != 0))
+			return true;
+		atomic_store_explicit(&t->busy, 0, memory_order_release);
 	}
 
 	saved = errno;
-	in_slow = 1;
+	t->in_slow = 1;
 	atomic_signal_fence(memory_order_seq_cst);
-	lift_lock(&list_lock); /* waits for a fork to be over */
-	if (lift_thread_self == &unregistered)
-		register_thread();
-	t = lift_thread_self;
-	if (t == &exiting) {
-		/* No slot: keep the lock as long as this call lasts, which holds off forks just as well. */
-		lift_heap_drain();
-		errno = saved;
-		return t;
+	lift_lock(&list.lock); /* waits for a fork to be over */
+	if (t->state == LIFT_THREAD_NEW)
+		register_thread(t);
+	if (t->state == LIFT_THREAD_REGISTERED) {
+		atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
+		go(t, LIFT_STOP_DEFERRED | LIFT_STOP_STARVED);
+		lift_unlock(&list.lock);
+		t->in_slow = 0;
 	}
-	atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
-	atomic_fetch_and_explicit(&t->gate, (uint8_t)~LIFT_GATE_DEFER, memory_order_relaxed);
-	lift_unlock(&list_lock);
-	in_slow = 0;
+	/* An exiting thread keeps the lock as long as its call lasts, which holds off forks just as well. */
 	lift_heap_drain();
 	errno = saved;
-	return t;
+	return true;
 }
 
-void lift_thread_leave_slow(struct lift_thread *t)
+void lift_thread_leave_slow(void)
 {
-	if (t == &exiting) {
-		lift_unlock(&list_lock);
-		atomic_signal_fence(memory_order_seq_cst);
-		in_slow = 0;
+	struct lift_thread *t = &lift_thread_self;
+
+	if (likely(t->state == LIFT_THREAD_REGISTERED)) {
+		lift_thread_leave();
 		return;
 	}
-	lift_thread_leave(t);
+	lift_unlock(&list.lock);
+	atomic_signal_fence(memory_order_seq_cst);
+	t->in_slow = 0;
 }
 
-void lift_thread_starved(struct lift_thread *t)
+void lift_thread_starved(void)
 {
-	if (t == &exiting)
+	struct lift_thread *t = &lift_thread_self;
+
+	if (t->state != LIFT_THREAD_REGISTERED)
 		return;
 	t->starve_step = (uint16_t)(t->starve_step ? t->starve_step * 2 : 8);
 	if (t->starve_step > 4096)
 		t->starve_step = 4096;
 	t->starved = t->starve_step;
-	atomic_fetch_or_explicit(&t->gate, LIFT_GATE_STARVED, memory_order_relaxed);
+	stop(t, LIFT_STOP_STARVED);
 }
 
-void lift_thread_fed(struct lift_thread *t)
+void lift_thread_fed(void)
 {
-	t->starve_step = 0;
+	lift_thread_self.starve_step = 0;
 }
 
 void lift_thread_defer(void)
 {
-	struct lift_thread *t = lift_thread_self;
-
-	if (t != &unregistered && t != &exiting)
-		atomic_fetch_or_explicit(&t->gate, LIFT_GATE_DEFER, memory_order_relaxed);
+	if (lift_thread_self.state == LIFT_THREAD_REGISTERED)
+		stop(&lift_thread_self, LIFT_STOP_DEFERRED);
 }
 
 static uint64_t now_us(void)
@@ -172,7 +177,7 @@ static uint64_t now_us(void)
 }
 
 /*
- * Another thread may have stored busy and read an open gate, with its store still in its CPU's store
+ * Another thread may have stored busy and read an open limit, with its store still in its CPU's store
  * buffer. membarrier(2) would flush it, but a sandbox that kills unknown calls would take the program
  * down at its next fork. Stores leave the buffer by themselves within a few hundred nanoseconds, even in
  * a virtual machine (an exit drains it), so waiting some tens of microseconds, with a TLB shootdown to all
@@ -180,67 +185,65 @@ static uint64_t now_us(void)
  */
 static void let_stores_drain(void)
 {
+	enum { DRAIN_US = 30 };
 	static _Alignas(4096) unsigned char page[4096];
 	uint64_t start = now_us();
 
 	*(volatile unsigned char *)page = 1;
 	(void)lift_sys_mprotect(page, sizeof(page), PROT_READ);
 	(void)lift_sys_mprotect(page, sizeof(page), PROT_READ | PROT_WRITE);
-	while (now_us() - start < 30)
+	while (now_us() - start < DRAIN_US)
 		;
 }
 
 void lift_thread_stop(void)
 {
+	enum { PATIENCE_US = 2000000 };
+	struct lift_thread *self = &lift_thread_self;
 	struct lift_thread *t;
 	bool others = false;
 	uint64_t start;
 
-	in_slow = 1;
+	/* Stays set until resumed: what other fork handlers allocate on a new thread goes to libc. */
+	self->in_slow = 1;
 	atomic_signal_fence(memory_order_seq_cst);
-	lift_lock(&list_lock);
-	for (t = slots; t; t = t->all) {
-		if (t == lift_thread_self || !atomic_load_explicit(&t->in_use, memory_order_acquire))
+	lift_lock(&list.lock);
+	for (t = list.first; t; t = t->next) {
+		if (t == self)
 			continue;
-		atomic_fetch_or_explicit(&t->gate, LIFT_GATE_CLOSED, memory_order_seq_cst);
+		stop(t, LIFT_STOP_FORK);
 		others = true;
 	}
-	if (others) {
-		let_stores_drain();
-		start = now_us();
-		for (t = slots; t; t = t->all) {
-			if (t == lift_thread_self)
-				continue;
-			while (atomic_load_explicit(&t->in_use, memory_order_acquire) &&
-				atomic_load_explicit(&t->busy, memory_order_acquire) &&
-				now_us() - start < 2000000)
-				lift_sys_yield();
-		}
+	if (!others)
+		return;
+	let_stores_drain();
+	start = now_us();
+	for (t = list.first; t; t = t->next) {
+		while (t != self && atomic_load_explicit(&t->busy, memory_order_acquire) &&
+			now_us() - start < PATIENCE_US)
+			lift_sys_yield();
 	}
-	/* in_slow stays set: what other fork handlers allocate on an unregistered thread goes to libc. */
 }
 
 void lift_thread_resume(void)
 {
 	struct lift_thread *t;
 
-	for (t = slots; t; t = t->all)
-		atomic_fetch_and_explicit(&t->gate, (uint8_t)~LIFT_GATE_CLOSED, memory_order_release);
-	lift_unlock(&list_lock);
-	in_slow = 0;
+	for (t = list.first; t; t = t->next) {
+		if (t != &lift_thread_self)
+			go(t, LIFT_STOP_FORK);
+	}
+	lift_unlock(&list.lock);
+	lift_thread_self.in_slow = 0;
 }
 
 void lift_thread_resume_child(void)
 {
-	struct lift_thread *t;
+	struct lift_thread *self = &lift_thread_self;
 
-	for (t = slots; t; t = t->all) {
-		if (t != lift_thread_self) {
-			atomic_store_explicit(&t->busy, 0, memory_order_relaxed);
-			atomic_store_explicit(&t->in_use, false, memory_order_relaxed);
-		}
-		atomic_fetch_and_explicit(&t->gate, (uint8_t)~LIFT_GATE_CLOSED, memory_order_relaxed);
-	}
-	lift_lock_reset(&list_lock);
-	in_slow = 0;
+	list.first = NULL;
+	if (self->state == LIFT_THREAD_REGISTERED)
+		add(self);
+	lift_lock_reset(&list.lock);
+	self->in_slow = 0;
 }

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who is inside the heap. Each thread that allocates owns a slot with two bytes: `busy` (this thread is
- * inside mimalloc; only the thread writes it) and `gate` (not zero: do not go the fast way; others may
- * write it). That one mechanism answers three questions for the price of a store and a test:
+ * Who is inside the heap. Each thread has a slot in its thread-local storage with a byte `busy` (this
+ * thread is inside mimalloc; only the thread writes it) and a `limit` (requests below it may go the fast
+ * way; 0 when nothing may). That one mechanism answers four questions for a store and two tests:
  *
  *  - fork: mimalloc has no fork handlers, and some of its state is half-way between two threads for a
- *    moment (delayed frees, abandoned segments). A fork closes all gates and waits until nobody is busy,
- *    so the child's copy is always a whole one (lift_thread_stop / lift_thread_resume).
- *  - signals and re-entry: a handler that interrupts mimalloc, or another preload's mmap that calls
- *    malloc from inside it, finds busy set and is served from libc's own heap instead.
- *  - start: a thread's first call finds the shared "unregistered" slot, whose gate is never open.
+ *    moment (delayed frees, abandoned segments). A fork closes every thread's limit and waits until
+ *    nobody is busy, so the child's copy is always a whole one (lift_thread_stop / lift_thread_resume).
+ *  - signals and re-entry: a handler that interrupts mimalloc, or whoever calls malloc from inside it,
+ *    finds busy set and is served from libc's own heap instead.
+ *  - start: a slot is all zero until the thread's first call has registered it, and while ld.so relocates
+ *    the first program (IFUNC resolvers may allocate) every thread-local variable is zero anyway.
+ *  - exit: after its destructor has run, a thread's calls are served one at a time under the list lock.
  *
- * The store to busy and the load of gate are not fenced. lift_thread_stop() makes up for that: after
- * closing the gates it waits longer than any store stays in a store buffer (thread.c says more).
+ * The store to busy and the load of limit are not fenced. lift_thread_stop() makes up for that: after
+ * closing the limits it waits longer than any store stays in a store buffer (thread.c says more).
  */
 #ifndef NUMALIFT_SHIM_THREAD_H
 #define NUMALIFT_SHIM_THREAD_H
@@ -21,67 +23,75 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "shim/compiler.h"
 
-enum lift_gate {
-	LIFT_GATE_CLOSED = 1,  /* a fork is running, or the slot is one of the shared ones */
-	LIFT_GATE_DEFER = 2,   /* blocks wait in the deferred list */
-	LIFT_GATE_STARVED = 4, /* mimalloc got no memory lately: ask libc first for a while */
+/* mimalloc's own limit for its shortest path (MI_SMALL_SIZE_MAX), and the value of an open slot's limit. */
+#define LIFT_FAST_BYTES 1024
+#define LIFT_FAST_LIMIT (LIFT_FAST_BYTES + 1)
+
+enum lift_thread_state {
+	LIFT_THREAD_NEW, /* zero: no call so far */
+	LIFT_THREAD_REGISTERED,
+	LIFT_THREAD_EXITING, /* its destructor has run, or it could not be registered */
 };
 
 struct lift_thread {
-	_Alignas(64) _Atomic uint8_t busy;
-	_Atomic uint8_t gate;
-	uint16_t starved; /* calls left that go to libc at once */
+	_Atomic size_t limit; /* opened under the list lock only; closed by anybody */
+	_Atomic uint8_t busy;
+	uint8_t state;	      /* enum lift_thread_state */
+	uint8_t in_slow;      /* inside the functions below: a signal there must not come in again */
+	_Atomic uint8_t stops; /* why limit is 0: LIFT_STOP_* */
+	uint16_t starved;     /* requests left that go to libc at once */
 	uint16_t starve_step;
-	_Atomic bool in_use;
-	struct lift_thread *all; /* list of all slots; slots are never freed */
+	struct lift_thread *next; /* list of registered threads, under the list lock */
+	struct lift_thread **link;
 };
 
-extern __attribute__((visibility("hidden"), tls_model("initial-exec"))) __thread struct lift_thread *
+extern __attribute__((visibility("hidden"), tls_model("initial-exec"))) __thread struct lift_thread
 	lift_thread_self;
 
 /*
- * The fast way into the heap. Returns the caller's slot, now busy, or NULL: then nothing has changed and
- * lift_thread_enter_slow() decides.
+ * The fast way into the heap for a request of n bytes (0 for a free). True: the calling thread is busy now,
+ * and leaves by lift_thread_leave(). False: nothing has changed; lift_thread_enter_slow() decides.
  */
-static inline struct lift_thread *lift_thread_enter(void)
+static inline bool lift_thread_enter(size_t n)
 {
-	struct lift_thread *t = lift_thread_self;
+	struct lift_thread *t = &lift_thread_self;
 	uint8_t was = atomic_load_explicit(&t->busy, memory_order_relaxed);
 
 	atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (unlikely(was | atomic_load_explicit(&t->gate, memory_order_relaxed))) {
-		atomic_store_explicit(&t->busy, was, memory_order_relaxed);
-		return NULL;
-	}
-	return t;
+	if (likely(n < atomic_load_explicit(&t->limit, memory_order_relaxed) && !was))
+		return true;
+	atomic_store_explicit(&t->busy, was, memory_order_relaxed);
+	return false;
 }
 
-static inline void lift_thread_leave(struct lift_thread *t)
+static inline void lift_thread_leave(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&t->busy, 0, memory_order_release);
+	atomic_store_explicit(&lift_thread_self.busy, 0, memory_order_release);
 }
 
 /*
- * After lift_thread_enter() said no: registers the thread, waits for a fork to be over, and returns a slot
- * that is busy; or NULL when this thread is inside the heap already (signal, re-entry), or when it wants
- * memory and mimalloc lately had none: then the caller uses libc's heap. Leave with
+ * False while ld.so has not yet given the first thread its thread-local storage: neither mimalloc nor libc
+ * nor this header's mechanism works then.
+ */
+bool lift_thread_ready(void);
+
+/*
+ * The way in for everything else: registers the thread, waits for a fork to be over, and returns true with
+ * the thread busy; or false when this thread is inside the heap already (signal, re-entry), or when it
+ * wants memory and mimalloc lately had none: then the caller uses libc's heap. Leave with
  * lift_thread_leave_slow(). errno is kept.
  */
-struct lift_thread *lift_thread_enter_slow(bool wants_memory);
-void lift_thread_leave_slow(struct lift_thread *t);
+bool lift_thread_enter_slow(bool wants_memory);
+void lift_thread_leave_slow(void);
 
-/* True while the calling thread is inside mimalloc. Async-signal-safe. */
-bool lift_thread_inside(void);
-
-/* mimalloc had no memory for this thread: the next calls go to libc at once, more of them each time. */
-void lift_thread_starved(struct lift_thread *t);
-void lift_thread_fed(struct lift_thread *t);
+/* While busy: mimalloc had no memory; the next requests go to libc at once, more of them each time. */
+void lift_thread_starved(void);
+void lift_thread_fed(void);
 
 /* Makes this thread's next call go through lift_thread_enter_slow(), which empties the deferred list. */
 void lift_thread_defer(void);
@@ -93,7 +103,7 @@ void lift_thread_defer(void);
  */
 void lift_thread_stop(void);
 void lift_thread_resume(void);
-/* Instead of resume, in the child: the other threads' slots become free. */
+/* Instead of resume, in the child: the other threads are gone. */
 void lift_thread_resume_child(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "shim/os/rawsys.h"
@@ -110,6 +111,14 @@ long lift_sys_fs_type(int fd)
 	long ret = CALL(SYS_fstatfs, fd, &st, 0, 0, 0, 0);
 
 	return ret < 0 ? ret : (long)st.f_type;
+}
+
+long lift_sys_block_size(int fd)
+{
+	struct stat st;
+	long ret = CALL(SYS_fstat, fd, &st, 0, 0, 0, 0);
+
+	return ret < 0 ? ret : (long)st.st_blksize;
 }
 
 void lift_sys_futex_wait(_Atomic uint32_t *word, uint32_t val)

@@ -34,6 +34,8 @@ long lift_sys_read_file(const char *path, char *buf, size_t size);
 long lift_sys_write(int fd, const void *buf, size_t len);
 /* File system type (f_type of statfs) that fd lies on, or -errno. */
 long lift_sys_fs_type(int fd);
+/* Preferred block size of an open file (on tmpfs: the huge page size where it uses huge pages), or -errno. */
+long lift_sys_block_size(int fd);
 
 /* Futex on a private 32-bit word. Waits while *word == val; wakes at most `count` waiters. */
 void lift_sys_futex_wait(_Atomic uint32_t *word, uint32_t val);
