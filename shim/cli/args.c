@@ -7,9 +7,11 @@
 #define WORDS_MAX 128
 #define LONGEST 32
 
-/* --- the word that was meant ------------------------------------------------------------------- */
+/* --- the word that was meant -------------------------------------------------------------------
+ */
 
-/* Edits (insert, delete, replace, swap neighbours) from one word to the other; both below LONGEST. */
+/* Edits (insert, delete, replace, swap neighbours) from one word to the other; both below LONGEST.
+ */
 static unsigned edits(const char *a, size_t na, const char *b, size_t nb)
 {
 	unsigned d[LONGEST + 1][LONGEST + 1];
@@ -50,7 +52,8 @@ const char *lift_nearest(const char *word, const char *const *words, size_t nr)
 		if (n > LONGEST)
 			continue;
 		/* Who writes the beginning of a word has made no mistake but one. */
-		e = len > 1 && strncmp(word, words[i], len) == 0 ? 1 : edits(word, len, words[i], n);
+		e = len > 1 && strncmp(word, words[i], len) == 0 ? 1
+								 : edits(word, len, words[i], n);
 		if (e < best_edits) {
 			best_edits = e;
 			best = words[i];
@@ -59,7 +62,8 @@ const char *lift_nearest(const char *word, const char *const *words, size_t nr)
 	return best_edits <= (len + 2) / 3 ? best : NULL;
 }
 
-/* --- reading ----------------------------------------------------------------------------------- */
+/* --- reading -----------------------------------------------------------------------------------
+ */
 
 void lift_args_init(struct lift_args *a, const struct lift_command *cmd, int argc, char **argv)
 {
@@ -207,7 +211,8 @@ int lift_args_done(const struct lift_args *a)
 	return lift_args_usage(a);
 }
 
-/* --- help -------------------------------------------------------------------------------------- */
+/* --- help --------------------------------------------------------------------------------------
+ */
 
 static void help_option(const struct lift_cli_option *o, FILE *out)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads a command's options from its table, and prints the help made from the same table, so that the two
- * cannot differ. getopt_long(3) was not taken because it accepts abbreviations, which break when an option
- * is added, and cannot name the word that was probably meant.
+ * Reads a command's options from its table, and prints the help made from the same table, so that
+ * the two cannot differ. getopt_long(3) was not taken because it accepts abbreviations, which break
+ * when an option is added, and cannot name the word that was probably meant.
  */
 #ifndef NUMALIFT_SHIM_CLI_ARGS_H
 #define NUMALIFT_SHIM_CLI_ARGS_H
@@ -18,14 +18,14 @@ struct lift_args {
 	size_t nr;
 	int argc;
 	char **argv;
-	int at;               /* next word */
-	const char *cluster;  /* rest of a word like -vx; NULL: none */
-	int status;           /* to exit with, after LIFT_ARGS_EXIT */
+	int at;              /* next word */
+	const char *cluster; /* rest of a word like -vx; NULL: none */
+	int status;          /* to exit with, after LIFT_ARGS_EXIT */
 };
 
 enum {
-	LIFT_ARGS_END = -1,  /* the words from argv[at] on are no options */
-	LIFT_ARGS_EXIT = -2  /* help was given, or a mistake was explained: exit with .status */
+	LIFT_ARGS_END = -1, /* the words from argv[at] on are no options */
+	LIFT_ARGS_EXIT = -2 /* help was given, or a mistake was explained: exit with .status */
 };
 
 /* argv[0] is the command's name. */

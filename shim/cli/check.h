@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The parts of `numalift check`. Each adds its lines to the report; later parts use what earlier ones
- * found out.
+ * The parts of `numalift check`. Each adds its lines to the report; later parts use what earlier
+ * ones found out.
  */
 #ifndef NUMALIFT_SHIM_CLI_CHECK_H
 #define NUMALIFT_SHIM_CLI_CHECK_H
@@ -20,11 +20,11 @@ struct lift_check {
 	struct lift_topology topo;
 	struct lift_tiers tiers;
 	struct lift_machine_view view;
-	struct lift_nodeset usable;   /* with memory, and allowed */
+	struct lift_nodeset usable; /* with memory, and allowed */
 	bool has_topo;
 	bool has_tiers;
-	const char *why_not;          /* the library places nothing; NULL: it does */
-	int own_mode;                 /* of get_mempolicy(2), inherited by programs; -errno */
+	const char *why_not; /* the library places nothing; NULL: it does */
+	int own_mode;        /* of get_mempolicy(2), inherited by programs; -errno */
 };
 
 /* What the environment sets. First. */

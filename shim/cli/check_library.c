@@ -34,14 +34,19 @@ static void check_mimalloc(struct lift_check *c, const char *library)
 	rc = lift_probe_mimalloc(name, &mi);
 	if (rc || !mi.version)
 		lift_report_add(&c->report, "mimalloc", OFF, "apt install libmimalloc-dev",
-			"cannot be loaded: %s", rc > 0 ? sigabbrev_np(rc) : rc ? lift_text_errno(rc) : mi.text);
+			"cannot be loaded: %s",
+			rc > 0 ? sigabbrev_np(rc)
+			: rc   ? lift_text_errno(rc)
+			       : mi.text);
 	else
 		lift_report_add(&c->report, "mimalloc", mi.version < MIMALLOC_OLDEST ? LIMITED : OK,
-			mi.version < MIMALLOC_OLDEST ? "mimalloc 2.0.9 or newer" : NULL, "%d.%d.%d, %s",
-			mi.version / 100, mi.version / 10 % 10, mi.version % 10, mi.text);
+			mi.version < MIMALLOC_OLDEST ? "mimalloc 2.0.9 or newer" : NULL,
+			"%d.%d.%d, %s", mi.version / 100, mi.version / 10 % 10, mi.version % 10,
+			mi.text);
 }
 
-/* The first line of what a run said, apart from complaints about settings, which are told elsewhere. */
+/* The first line of what a run said, apart from complaints about settings, which are told
+ * elsewhere. */
 static const char *first_line(char *said)
 {
 	char *line;
@@ -67,23 +72,27 @@ static void check_preload(struct lift_check *c, const char *library)
 		rc = lift_probe_preload(path, preload, &run);
 	line = first_line(run.said);
 	if (rc)
-		lift_report_add(&c->report, "preload", LIMITED, NULL, "true(1) cannot be started to try it (%s)",
-			lift_text_errno(rc));
+		lift_report_add(&c->report, "preload", LIMITED, NULL,
+			"true(1) cannot be started to try it (%s)", lift_text_errno(rc));
 	else if (line && strstr(line, "cannot be preloaded"))
 		lift_report_add(&c->report, "preload", OFF,
-			"the file and those it needs must be readable, and their file system not noexec",
+			"the file and those it needs must be readable, and their file system not "
+			"noexec",
 			"%s", line);
 	else if (!WIFEXITED(run.status) || WEXITSTATUS(run.status) != 0)
 		lift_report_add(&c->report, "preload", OFF, NULL, "%s %s with it%s%s", path,
-			WIFSIGNALED(run.status) ? "is killed" : "fails", line ? ": " : "", line ? line : "");
+			WIFSIGNALED(run.status) ? "is killed" : "fails", line ? ": " : "",
+			line ? line : "");
 	else if (line)
-		lift_report_add(&c->report, "preload", LIMITED, NULL, "%s runs with it and says: %s", path,
-			line);
+		lift_report_add(&c->report, "preload", LIMITED, NULL,
+			"%s runs with it and says: %s", path, line);
 	else
 		lift_report_add(&c->report, "preload", OK, NULL, "%s runs with it", path);
 	if (other)
-		lift_report_add(&c->report, "preload-list", LIMITED, "take one of the two out of LD_PRELOAD",
-			"LD_PRELOAD has another library of that name, which comes first: %s", other);
+		lift_report_add(&c->report, "preload-list", LIMITED,
+			"take one of the two out of LD_PRELOAD",
+			"LD_PRELOAD has another library of that name, which comes first: %s",
+			other);
 	free(preload);
 	free(other);
 }

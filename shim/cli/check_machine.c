@@ -43,14 +43,15 @@ static void stop(struct lift_check *c, const char *why)
 		c->why_not = why;
 }
 
-/* --- settings ------------------------------------------------------------------------------------ */
+/* --- settings ------------------------------------------------------------------------------------
+ */
 
 static void refused(void *arg, const char *line)
 {
 	struct lift_check *c = arg;
 
-	lift_report_add(&c->report, "setting", LIMITED, "correct the value, or unset the variable", "%s",
-		line);
+	lift_report_add(&c->report, "setting", LIMITED, "correct the value, or unset the variable",
+		"%s", line);
 }
 
 void lift_check_settings(struct lift_check *c)
@@ -61,11 +62,13 @@ void lift_check_settings(struct lift_check *c)
 		lift_report_add(&c->report, "settings", OFF, "unset NUMALIFT, or set it to on",
 			"NUMALIFT switches everything off");
 	else if (bad == 0)
-		lift_report_add(&c->report, "settings", OK, NULL, "%d of the variables set, all understood",
+		lift_report_add(&c->report, "settings", OK, NULL,
+			"%d of the variables set, all understood",
 			__builtin_popcountll(c->config.given));
 }
 
-/* --- kernel -------------------------------------------------------------------------------------- */
+/* --- kernel --------------------------------------------------------------------------------------
+ */
 
 static void check_kernel(struct lift_check *c)
 {
@@ -82,7 +85,8 @@ static void check_proc(struct lift_check *c, int err)
 		lift_report_add(&c->report, "proc", OK, NULL, "/proc is there");
 	else
 		lift_report_add(&c->report, "proc", LIMITED, "mount -t proc proc /proc",
-			"/proc/self/status cannot be read (%s): cpusets and kernel settings are not known",
+			"/proc/self/status cannot be read (%s): cpusets and kernel settings are "
+			"not known",
 			lift_text_errno(err));
 }
 
@@ -94,7 +98,8 @@ static void check_sys(struct lift_check *c, int err)
 	}
 	lift_report_add(&c->report, "sys", OFF,
 		"mount -t sysfs sysfs /sys, or a kernel with CONFIG_NUMA",
-		"/sys/devices/system/node cannot be read (%s): no node is known", lift_text_errno(err));
+		"/sys/devices/system/node cannot be read (%s): no node is known",
+		lift_text_errno(err));
 	stop(c, "the nodes are not known");
 }
 
@@ -104,12 +109,14 @@ static void check_nodes(struct lift_check *c, const struct lift_nodeset *memory)
 	unsigned nr = lift_nodeset_count(memory);
 
 	if (nr > 1) {
-		lift_report_add(&c->report, "nodes", OK, NULL, "%u nodes with memory (%s) in %u tier%s", nr,
-			lift_text_nodes(memory, list), c->tiers.nr, c->tiers.nr == 1 ? "" : "s");
+		lift_report_add(&c->report, "nodes", OK, NULL,
+			"%u nodes with memory (%s) in %u tier%s", nr, lift_text_nodes(memory, list),
+			c->tiers.nr, c->tiers.nr == 1 ? "" : "s");
 		return;
 	}
 	lift_report_add(&c->report, "nodes", OFF,
-		"a machine with two or more; numalift costs nothing here, and only its heap is of use",
+		"a machine with two or more; numalift costs nothing here, and only its heap is of "
+		"use",
 		"%s with memory: there is nothing to choose", nr ? "one node" : "no node");
 	stop(c, "there is one node");
 }
@@ -133,23 +140,26 @@ static void check_allowed(struct lift_check *c, const struct lift_nodeset *memor
 		return;
 	}
 	lift_report_add(&c->report, "mems-allowed", OFF, "cpuset.mems of the control group",
-		"the cpuset leaves %s (%s): there is nothing to choose", nr ? "one node" : "no node", list);
+		"the cpuset leaves %s (%s): there is nothing to choose",
+		nr ? "one node" : "no node", list);
 	stop(c, "the cpuset leaves one node");
 }
 
-/* --- permission ---------------------------------------------------------------------------------- */
+/* --- permission ----------------------------------------------------------------------------------
+ */
 
 static void check_policies(struct lift_check *c)
 {
-	static const char remedy[] =
-		"in a container: the capability CAP_SYS_NICE, or a seccomp profile that permits mbind";
+	static const char remedy[] = "in a container: the capability CAP_SYS_NICE, or a seccomp "
+				     "profile that permits mbind";
 	struct lift_machine_view *v = &c->view;
 	int node = lift_nodeset_first(&c->usable);
 	int rc = lift_probe_policies(v, node < 0 ? 0 : node);
 
 	if (rc) {
 		lift_report_add(&c->report, "policies", OFF,
-			rc == -ENOSYS ? "a kernel with CONFIG_NUMA, or a sandbox that permits mbind" : remedy,
+			rc == -ENOSYS ? "a kernel with CONFIG_NUMA, or a sandbox that permits mbind"
+				      : remedy,
 			rc > 0 ? "mbind ends the process (%s)" : "mbind is refused (%s)",
 			rc > 0 ? sigabbrev_np(rc) : lift_text_errno(rc));
 		stop(c, "policies cannot be set");
@@ -157,10 +167,13 @@ static void check_policies(struct lift_check *c)
 	}
 	lift_report_add(&c->report, "policies", v->has_preferred_many ? OK : LIMITED,
 		v->has_preferred_many ? NULL : "Linux 5.15 or newer",
-		"can be set; preferred-many %s, home node %s, weighted interleave %s, balancing flag %s",
+		"can be set; preferred-many %s, home node %s, weighted interleave %s, balancing "
+		"flag %s",
 		v->has_preferred_many ? "yes" : "no", v->has_home_node ? "yes" : "no",
 		v->has_weighted_interleave ? "yes" : "no",
-		v->balancing_flag_preferred_many ? "yes" : v->balancing_flag_bind ? "with bind only" : "no");
+		v->balancing_flag_preferred_many ? "yes"
+		: v->balancing_flag_bind         ? "with bind only"
+						 : "no");
 }
 
 static void check_seccomp(struct lift_check *c, unsigned mode)
@@ -171,11 +184,13 @@ static void check_seccomp(struct lift_check *c, unsigned mode)
 		lift_report_add(&c->report, "seccomp", OK, NULL, "no filter");
 	} else if (asked) {
 		lift_report_add(&c->report, "seccomp", OK, NULL,
-			"a filter is active; NUMALIFT_PLACE is set, so that placing is tried all the same");
+			"a filter is active; NUMALIFT_PLACE is set, so that placing is tried all "
+			"the same");
 	} else {
 		lift_report_add(&c->report, "seccomp", OFF,
 			"set NUMALIFT_PLACE (numalift run --place=...), if only to its default",
-			"a filter is active, and nothing is placed under one unless asked for by name");
+			"a filter is active, and nothing is placed under one unless asked for by "
+			"name");
 		stop(c, "a seccomp filter is active");
 	}
 }
@@ -188,7 +203,8 @@ static void check_own_policy(struct lift_check *c)
 	c->own_mode = err < 0 ? (int)err : mode;
 	if (err < 0)
 		lift_report_add(&c->report, "own-policy", OFF,
-			"in a container: the capability CAP_SYS_NICE, or a seccomp profile that permits "
+			"in a container: the capability CAP_SYS_NICE, or a seccomp profile that "
+			"permits "
 			"get_mempolicy",
 			"cannot be asked for (%s): it may be there, so nothing is placed",
 			lift_text_errno((int)err));
@@ -197,11 +213,13 @@ static void check_own_policy(struct lift_check *c)
 			"none is set: programs started here have none either");
 	else
 		lift_report_add(&c->report, "own-policy", OFF, "start without numactl or the like",
-			"a memory policy (%s) is set here and inherited by programs: it wins, nothing is placed",
+			"a memory policy (%s) is set here and inherited by programs: it wins, "
+			"nothing is placed",
 			mode_name(mode));
 }
 
-/* --- kernel settings ----------------------------------------------------------------------------- */
+/* --- kernel settings -----------------------------------------------------------------------------
+ */
 
 static void check_balancing(struct lift_check *c)
 {
@@ -211,16 +229,21 @@ static void check_balancing(struct lift_check *c)
 	if (v == UNKNOWN)
 		lift_report_add(&c->report, "numa-balancing", OK, NULL, "not in this kernel");
 	else if (v == 0)
-		lift_report_add(&c->report, "numa-balancing", OK, NULL, "kernel.numa_balancing is off");
+		lift_report_add(
+			&c->report, "numa-balancing", OK, NULL, "kernel.numa_balancing is off");
 	else if (c->tiers.nr < 2 || c->view.balancing_flag_preferred_many)
 		lift_report_add(&c->report, "numa-balancing", OK, NULL,
-			"kernel.numa_balancing is %" PRIu64 ": the kernel balances beside numalift", v);
+			"kernel.numa_balancing is %" PRIu64 ": the kernel balances beside numalift",
+			v);
 	else
 		lift_report_add(&c->report, "numa-balancing", LIMITED,
-			"a kernel that takes MPOL_F_NUMA_BALANCING with MPOL_PREFERRED_MANY, or sysctl "
+			"a kernel that takes MPOL_F_NUMA_BALANCING with MPOL_PREFERRED_MANY, or "
+			"sysctl "
 			"kernel.numa_balancing=0",
-			"kernel.numa_balancing is %" PRIu64 ", and a policy would end it for a range: local "
-			"and interleave leave memory to the kernel", v);
+			"kernel.numa_balancing is %" PRIu64
+			", and a policy would end it for a range: local "
+			"and interleave leave memory to the kernel",
+			v);
 }
 
 static void check_zone_reclaim(struct lift_check *c)
@@ -233,7 +256,8 @@ static void check_zone_reclaim(struct lift_check *c)
 			v == UNKNOWN ? "not in this kernel" : "vm.zone_reclaim_mode is off");
 	else
 		lift_report_add(&c->report, "zone-reclaim", OFF, "sysctl vm.zone_reclaim_mode=0",
-			"vm.zone_reclaim_mode is %" PRIu64 ": local memory is asked for, so nothing is placed",
+			"vm.zone_reclaim_mode is %" PRIu64
+			": local memory is asked for, so nothing is placed",
 			v);
 }
 
@@ -248,8 +272,8 @@ static void check_map_count(struct lift_check *c)
 	small = lift_vmabudget_left(&b) < 4 * LIFT_CHUNKS_MAX;
 	lift_report_add(&c->report, "max-map-count", small ? LIMITED : OK,
 		small ? "sysctl vm.max_map_count=65530" : NULL,
-		"vm.max_map_count is %" PRIu64 ": numalift makes at most %" PRIu64 " mappings more", v,
-		lift_vmabudget_left(&b));
+		"vm.max_map_count is %" PRIu64 ": numalift makes at most %" PRIu64 " mappings more",
+		v, lift_vmabudget_left(&b));
 }
 
 static void check_overcommit(struct lift_check *c)
@@ -259,23 +283,28 @@ static void check_overcommit(struct lift_check *c)
 	if (v == UNKNOWN)
 		lift_report_add(&c->report, "overcommit", OK, NULL, "not known");
 	else if (v != 2)
-		lift_report_add(&c->report, "overcommit", OK, NULL, "vm.overcommit_memory is %" PRIu64 " (%s)",
-			v, v == 0 ? "heuristic" : "always");
+		lift_report_add(&c->report, "overcommit", OK, NULL,
+			"vm.overcommit_memory is %" PRIu64 " (%s)", v,
+			v == 0 ? "heuristic" : "always");
 	else
 		lift_report_add(&c->report, "overcommit", LIMITED, "sysctl vm.overcommit_memory=0",
-			"vm.overcommit_memory is 2 (strict): what the heap holds ready counts before it is used");
+			"vm.overcommit_memory is 2 (strict): what the heap holds ready counts "
+			"before it is used");
 }
 
 static void check_huge_pages(struct lift_check *c)
 {
 	char buf[64];
-	long n = lift_sys_read_file("/sys/kernel/mm/transparent_hugepage/enabled", buf, sizeof(buf));
+	long n =
+		lift_sys_read_file("/sys/kernel/mm/transparent_hugepage/enabled", buf, sizeof(buf));
 	char *open = n > 0 ? strchr(buf, '[') : NULL;
 	char *close = open ? strchr(open, ']') : NULL;
 
 	if (!close) {
-		lift_report_add(&c->report, "huge-pages", LIMITED, "a kernel with CONFIG_TRANSPARENT_HUGEPAGE",
-			"no transparent huge pages: memory is in small pages, with or without numalift");
+		lift_report_add(&c->report, "huge-pages", LIMITED,
+			"a kernel with CONFIG_TRANSPARENT_HUGEPAGE",
+			"no transparent huge pages: memory is in small pages, with or without "
+			"numalift");
 		return;
 	}
 	*close = '\0';
@@ -284,10 +313,12 @@ static void check_huge_pages(struct lift_check *c)
 			"echo madvise >/sys/kernel/mm/transparent_hugepage/enabled",
 			"switched off: memory is in small pages, with or without numalift");
 	else
-		lift_report_add(&c->report, "huge-pages", OK, NULL, "transparent huge pages: %s", open + 1);
+		lift_report_add(
+			&c->report, "huge-pages", OK, NULL, "transparent huge pages: %s", open + 1);
 }
 
-/* --- limits -------------------------------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------------------------------
+ */
 
 static void check_address_space(struct lift_check *c)
 {
@@ -298,7 +329,8 @@ static void check_address_space(struct lift_check *c)
 		lift_report_add(&c->report, "address-space", OK, NULL, "not limited");
 	else
 		lift_report_add(&c->report, "address-space", LIMITED, "ulimit -v unlimited",
-			"limited to %s: the heap reserves less, and the limit is reached sooner than without",
+			"limited to %s: the heap reserves less, and the limit is reached sooner "
+			"than without",
 			lift_text_bytes(r.rlim_cur, bytes));
 }
 
@@ -316,7 +348,8 @@ static void check_locked_memory(struct lift_check *c)
 			lift_text_bytes(r.rlim_cur, bytes));
 }
 
-/* --- the whole ----------------------------------------------------------------------------------- */
+/* --- the whole -----------------------------------------------------------------------------------
+ */
 
 void lift_check_machine(struct lift_check *c)
 {
@@ -328,8 +361,9 @@ void lift_check_machine(struct lift_check *c)
 	c->has_topo = sys_err == 0;
 	if (c->has_topo) {
 		lift_topology_memory_nodes(&c->topo, &memory);
-		c->has_tiers = lift_tiers_build(&c->topo, c->config.tiers.nr ? &c->config.tiers : NULL,
-				       &c->tiers) == 0;
+		c->has_tiers =
+			lift_tiers_build(&c->topo, c->config.tiers.nr ? &c->config.tiers : NULL,
+				&c->tiers) == 0;
 	}
 	proc_err = lift_os_mems_allowed(&c->view.allowed, &seccomp);
 	if (proc_err)
@@ -355,7 +389,8 @@ void lift_check_machine(struct lift_check *c)
 	check_locked_memory(c);
 }
 
-/* --- placement ----------------------------------------------------------------------------------- */
+/* --- placement -----------------------------------------------------------------------------------
+ */
 
 static void check_class(struct lift_check *c, enum lift_class cls, uint64_t bytes)
 {
@@ -365,7 +400,8 @@ static void check_class(struct lift_check *c, enum lift_class cls, uint64_t byte
 	char size[LIFT_TEXT_BYTES];
 	struct lift_decision d;
 
-	if (lift_place_decide(&c->config, &c->view, cls, bytes, c->own_mode, lift_sys_cpu_node(), &d))
+	if (lift_place_decide(
+		    &c->config, &c->view, cls, bytes, c->own_mode, lift_sys_cpu_node(), &d))
 		return;
 	switch (d.kind) {
 	case LIFT_PLACE_NODES:
@@ -373,8 +409,10 @@ static void check_class(struct lift_check *c, enum lift_class cls, uint64_t byte
 			lift_text_nodes(&d.nodes, list), d.why);
 		break;
 	case LIFT_PLACE_CHUNKS:
-		lift_report_add(&c->report, name, OK, NULL, "pieces of %s or more over nodes %s: %s",
-			lift_text_bytes(c->config.batch_bytes ? c->config.batch_bytes : LIFT_HUGE_BYTES,
+		lift_report_add(&c->report, name, OK, NULL,
+			"pieces of %s or more over nodes %s: %s",
+			lift_text_bytes(
+				c->config.batch_bytes ? c->config.batch_bytes : LIFT_HUGE_BYTES,
 				size),
 			lift_text_nodes(&d.nodes, list), d.why);
 		break;
@@ -392,18 +430,21 @@ void lift_check_placement(struct lift_check *c)
 	if (!c->has_tiers)
 		stop(c, "no node is known to have memory");
 	if (c->why_not) {
-		lift_report_add(&c->report, "placement", OFF, NULL, "nothing is placed: %s", c->why_not);
+		lift_report_add(
+			&c->report, "placement", OFF, NULL, "nothing is placed: %s", c->why_not);
 		return;
 	}
 	c->view.topo = &c->topo;
 	c->view.tiers = &c->tiers;
-	/* Of sizes at which each class is placed at all; rules by size may decide otherwise for others. */
+	/* Of sizes at which each class is placed at all; rules by size may decide otherwise for
+	 * others. */
 	check_class(c, LIFT_CLASS_SLAB, 32 * LIFT_MIB);
 	check_class(c, LIFT_CLASS_ANON, LIFT_GIB);
 	check_class(c, LIFT_CLASS_FILE, LIFT_GIB);
 }
 
-/* --- extras -------------------------------------------------------------------------------------- */
+/* --- extras --------------------------------------------------------------------------------------
+ */
 
 static void add_probe(struct lift_check *c, const char *name, int rc, int err, const char *fine)
 {

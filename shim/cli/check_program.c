@@ -27,7 +27,8 @@ static void check_privileges(struct lift_check *c, const struct lift_program *p)
 		break;
 	case LIFT_SECURE_CAPABILITIES:
 		lift_report_add(&c->report, "privileges", OFF,
-			"take them off the file (setcap -r) and pass them on as ambient capabilities",
+			"take them off the file (setcap -r) and pass them on as ambient "
+			"capabilities",
 			"%s: the dynamic linker ignores LD_PRELOAD", name);
 		break;
 	}
@@ -58,18 +59,21 @@ static void check_sanitizer(struct lift_check *c, const struct lift_program *p)
 
 static void check_allocator(struct lift_check *c, const struct lift_program *p)
 {
-	static const char *const others[] = {"libjemalloc", "libtcmalloc", "libmimalloc", "libtbbmalloc",
-		"libhoard", "libsnmalloc"};
+	static const char *const others[] = {"libjemalloc", "libtcmalloc", "libmimalloc",
+		"libtbbmalloc", "libhoard", "libsnmalloc"};
 	const char *name = NULL;
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && !name; i++)
 		name = lift_elf_needs(&p->elf, others[i]);
 	if (p->elf.own_mmap)
 		lift_report_add(&c->report, "allocator", OFF, "a build that leaves mmap to libc",
-			"defines mmap itself, which comes before a preload: the library stands aside");
+			"defines mmap itself, which comes before a preload: the library stands "
+			"aside");
 	else if (p->elf.own_malloc)
-		lift_report_add(&c->report, "allocator", LIMITED, "a build that leaves malloc to libraries",
-			"defines malloc itself, which comes before a preload: only its mappings are placed");
+		lift_report_add(&c->report, "allocator", LIMITED,
+			"a build that leaves malloc to libraries",
+			"defines malloc itself, which comes before a preload: only its mappings "
+			"are placed");
 	else if (name)
 		lift_report_add(&c->report, "allocator", OK, NULL,
 			"linked with %s, before which a preload comes", name);
@@ -97,7 +101,8 @@ void lift_check_program(struct lift_check *c, const char *name)
 
 	if (rc) {
 		lift_report_add(&c->report, "program", OFF,
-			rc == -ENOENT ? "install it, or give its path" : "chmod +x, if it is a program",
+			rc == -ENOENT ? "install it, or give its path"
+				      : "chmod +x, if it is a program",
 			"%s: %s", name, rc == -ENOENT ? "no such program" : strerror(-rc));
 		return;
 	}
@@ -116,7 +121,8 @@ void lift_check_program(struct lift_check *c, const char *name)
 		return;
 	}
 	lift_report_add(&c->report, "architecture", p.elf.native ? OK : OFF,
-		p.elf.native ? NULL : "a build for the library's architecture", "%s%s", p.elf.machine,
+		p.elf.native ? NULL : "a build for the library's architecture", "%s%s",
+		p.elf.machine,
 		p.elf.native ? "" : ", for which the library is not: it is not loaded");
 	check_privileges(c, &p);
 	if (p.elf.native) {

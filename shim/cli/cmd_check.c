@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * numalift check: what would work here, what would not, and what would bring it back. It asks by trying
- * wherever it can, as the library does, and changes nothing.
+ * numalift check: what would work here, what would not, and what would bring it back. It asks by
+ * trying wherever it can, as the library does, and changes nothing.
  */
 #include <stdbool.h>
 
@@ -9,18 +9,17 @@
 #include "shim/cli/check.h"
 #include "shim/cli/cli.h"
 
-enum {
-	OPT_JSON,
-	OPT_LIBRARY
-};
+enum { OPT_JSON, OPT_LIBRARY };
 
 static const struct lift_cli_option table[] = {
 	[OPT_JSON] = {.name = "json", .help = "Print JSON."},
-	[OPT_LIBRARY] = {
-		.name = "library",
-		.arg = "FILE",
-		.help = "The libnumalift.so to check, instead of the one that belongs to this command.",
-	},
+	[OPT_LIBRARY] =
+		{
+			.name = "library",
+			.arg = "FILE",
+			.help = "The libnumalift.so to check, instead of the one that belongs to "
+				"this command.",
+		},
 };
 
 static size_t options(const struct lift_cli_option **ret)
@@ -86,8 +85,10 @@ const struct lift_command lift_cmd_check = {
 	.name = "check",
 	.usage = "[OPTION]... [[--] PROGRAM [ARGUMENT]...]",
 	.summary = "Tell what works here, and what would bring the rest back.",
-	.text = "Tells what the library can do here: kernel, nodes, permissions, limits, the library\n"
-		"itself, and with PROGRAM (which is not started) whether it can be served. Each line has\n"
+	.text = "Tells what the library can do here: kernel, nodes, permissions, limits, the "
+		"library\n"
+		"itself, and with PROGRAM (which is not started) whether it can be served. Each "
+		"line has\n"
 		"a verdict: ok, limited or off; an arrow points at what would bring it back.\n\n"
 		"The exit status is 1 when something is off, else 0.\n",
 	.options = options,

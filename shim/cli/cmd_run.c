@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * numalift run: the strict front door. What the library would warn about is refused here, before the
- * program starts; then the environment is set and the program takes this process over, so that its
- * parent sees its exit status, its signals and its process id as if numalift had not been there.
+ * numalift run: the strict front door. What the library would warn about is refused here, before
+ * the program starts; then the environment is set and the program takes this process over, so that
+ * its parent sees its exit status, its signals and its process id as if numalift had not been
+ * there.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -19,22 +20,26 @@
 enum {
 	OPT_LIBRARY,
 	OPT_VERBOSE,
-	OPT_SETTINGS  /* the first of them */
+	OPT_SETTINGS /* the first of them */
 };
 
 static size_t options(const struct lift_cli_option **ret)
 {
 	static struct lift_cli_option table[OPT_SETTINGS + LIFT_SETTINGS_MAX] = {
-		[OPT_LIBRARY] = {
-			.name = "library",
-			.arg = "FILE",
-			.help = "The libnumalift.so to use, instead of the one that belongs to this command.",
-		},
-		[OPT_VERBOSE] = {
-			.name = "verbose",
-			.letter = 'v',
-			.help = "Print what is set in the environment, and what is started.",
-		},
+		[OPT_LIBRARY] =
+			{
+				.name = "library",
+				.arg = "FILE",
+				.help = "The libnumalift.so to use, instead of the one that "
+					"belongs to this command.",
+			},
+		[OPT_VERBOSE] =
+			{
+				.name = "verbose",
+				.letter = 'v',
+				.help = "Print what is set in the environment, and what is "
+					"started.",
+			},
 	};
 
 	*ret = table;
@@ -69,7 +74,8 @@ static void warn_about(const struct lift_program *p)
 	else if (p->elf.static_linked)
 		what = "is statically linked";
 	else if (lift_program_is_musl(p))
-		what = "is built for musl, which cannot load the library: it is left out";
+		what = "is built for musl, which cannot load the library (LD_PRELOAD is left as it "
+		       "was)";
 	if (what)
 		lift_cli_say("%s %s: its memory is not placed ('numalift check -- %s' tells more)",
 			p->runs, what, p->path);
@@ -82,7 +88,8 @@ static int cannot_start(const char *name, int rc, bool found)
 		return LIFT_EXIT_NOT_FOUND;
 	}
 	if (rc == -ENOENT)
-		lift_cli_say("%s: what is to run it (named in its first line or header) is missing", name);
+		lift_cli_say("%s: what is to run it (named in its first line or header) is missing",
+			name);
 	else
 		lift_cli_say("%s: cannot be run: %s", name, strerror(-rc));
 	return LIFT_EXIT_NOT_EXECUTABLE;
@@ -112,8 +119,8 @@ static int start(char **argv, const char *const *given, const char *asked_librar
 	if (!lift_program_is_musl(&program)) {
 		lift_library_preload(getenv("LD_PRELOAD"), library, &preload, &other);
 		if (other)
-			lift_cli_say("LD_PRELOAD has %s already, which is used instead of %s", other,
-				library);
+			lift_cli_say("LD_PRELOAD has %s already, which is used instead of %s",
+				other, library);
 		set("LD_PRELOAD", preload, verbose);
 	}
 	for (size_t i = 0; i < LIFT_SETTINGS_MAX && (o = lift_config_option(i)); i++)
@@ -162,11 +169,15 @@ const struct lift_command lift_cmd_run = {
 	.name = "run",
 	.usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
 	.summary = "Start a program whose memory is placed.",
-	.text = "Starts PROGRAM with libnumalift.so added to LD_PRELOAD. Each option but the first two\n"
-		"sets one variable of the environment, --place=VALUE for example NUMALIFT_PLACE; what is\n"
-		"there already stays otherwise. A value that is not understood, in an option or in the\n"
+	.text = "Starts PROGRAM with libnumalift.so added to LD_PRELOAD. Each option but the first "
+		"two\n"
+		"sets one variable of the environment, --place=VALUE for example NUMALIFT_PLACE; "
+		"what is\n"
+		"there already stays otherwise. A value that is not understood, in an option or in "
+		"the\n"
 		"environment, is refused with status 2 before anything is started.\n\n"
-		"The exit status is that of PROGRAM; 125: numalift failed; 126: PROGRAM cannot be run;\n"
+		"The exit status is that of PROGRAM; 125: numalift failed; 126: PROGRAM cannot be "
+		"run;\n"
 		"127: there is no such program.\n",
 	.options = options,
 	.run = run,

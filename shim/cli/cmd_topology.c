@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * numalift topology: the machine as the library sees it, and where each fact comes from. What hwloc says
- * differently is told, not mixed in: the library reads sysfs only, and this is to show what it acts on.
+ * numalift topology: the machine as the library sees it, and where each fact comes from. What hwloc
+ * says differently is told, not mixed in: the library reads sysfs only, and this is to show what it
+ * acts on.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,18 +22,17 @@
 #include "shim/os/sys.h"
 #include "shim/os/topo_sysfs.h"
 
-enum {
-	OPT_JSON,
-	OPT_XML
-};
+enum { OPT_JSON, OPT_XML };
 
 static const struct lift_cli_option table[] = {
 	[OPT_JSON] = {.name = "json", .help = "Print JSON."},
-	[OPT_XML] = {
-		.name = "xml",
-		.arg = "FILE",
-		.help = "Describe the machine in an hwloc XML file (lstopo --of xml) instead of this one.",
-	},
+	[OPT_XML] =
+		{
+			.name = "xml",
+			.arg = "FILE",
+			.help = "Describe the machine in an hwloc XML file (lstopo --of xml) "
+				"instead of this one.",
+		},
 };
 
 static size_t options(const struct lift_cli_option **ret)
@@ -58,7 +58,8 @@ struct view {
 	char *disagreement[DISAGREEMENTS_MAX];
 };
 
-/* --- words for sources --------------------------------------------------------------------------- */
+/* --- words for sources ---------------------------------------------------------------------------
+ */
 
 /* Of what the topology itself says: which nodes, how large, with which CPUs, how far apart. */
 static const char *base_source(const struct view *v)
@@ -94,7 +95,8 @@ static const char *tiers_source(const struct view *v)
 	return "nothing";
 }
 
-static uint64_t weight_of(const struct view *v, const struct lift_topo_node *node, const char **ret_source)
+static uint64_t weight_of(
+	const struct view *v, const struct lift_topo_node *node, const char **ret_source)
 {
 	for (unsigned i = 0; i < v->config.weights.nr; i++) {
 		if (v->config.weights.item[i].node != node->id)
@@ -106,7 +108,8 @@ static uint64_t weight_of(const struct view *v, const struct lift_topo_node *nod
 	return node->weight;
 }
 
-/* --- gathering ----------------------------------------------------------------------------------- */
+/* --- gathering -----------------------------------------------------------------------------------
+ */
 
 static void read_cpus(struct view *v)
 {
@@ -132,21 +135,22 @@ static void disagree(struct view *v, char *text)
 		free(text);
 }
 
-static void compare_number(struct view *v, int id, const char *what, const char *unit, uint64_t sysfs,
-	uint64_t hwloc)
+static void compare_number(
+	struct view *v, int id, const char *what, const char *unit, uint64_t sysfs, uint64_t hwloc)
 {
 	if (sysfs == hwloc)
 		return;
 	if (sysfs && hwloc)
-		disagree(v, lift_text("node %d: %s %" PRIu64 "%s in sysfs, %" PRIu64 "%s by hwloc", id,
-				    what, sysfs, unit, hwloc, unit));
+		disagree(v, lift_text("node %d: %s %" PRIu64 "%s in sysfs, %" PRIu64 "%s by hwloc",
+				    id, what, sysfs, unit, hwloc, unit));
 	else
 		disagree(v, lift_text("node %d: %s %" PRIu64 "%s %s, not known to %s", id, what,
 				    sysfs ? sysfs : hwloc, unit, sysfs ? "in sysfs" : "by hwloc",
 				    sysfs ? "hwloc" : "sysfs"));
 }
 
-static void compare_distances(struct view *v, const struct lift_topology *other, unsigned i, unsigned j)
+static void compare_distances(
+	struct view *v, const struct lift_topology *other, unsigned i, unsigned j)
 {
 	for (unsigned k = 0; k < v->topo.nr; k++) {
 		int to = lift_topology_find(other, v->topo.node[k].id);
@@ -155,8 +159,9 @@ static void compare_distances(struct view *v, const struct lift_topology *other,
 		if (to < 0 || !other->distance[j][to] ||
 			other->distance[j][to] == v->topo.distance[i][k])
 			continue;
-		disagree(v, lift_text("node %d to %d: distance %u in sysfs, %u by hwloc", v->topo.node[i].id,
-				    v->topo.node[k].id, v->topo.distance[i][k], other->distance[j][to]));
+		disagree(v, lift_text("node %d to %d: distance %u in sysfs, %u by hwloc",
+				    v->topo.node[i].id, v->topo.node[k].id, v->topo.distance[i][k],
+				    other->distance[j][to]));
 	}
 }
 
@@ -173,19 +178,17 @@ static void compare(struct view *v)
 			disagree(v, lift_text("node %d: in sysfs, not known to hwloc", a->id));
 			continue;
 		}
-		compare_number(v, a->id, "memory", " KiB", a->total_bytes >> 10, b->total_bytes >> 10);
+		compare_number(
+			v, a->id, "memory", " KiB", a->total_bytes >> 10, b->total_bytes >> 10);
 		compare_number(v, a->id, "latency", " ns", a->read_latency_ns, b->read_latency_ns);
 		compare_number(v, a->id, "bandwidth", " MB/s", a->read_bandwidth_mbs,
 			b->read_bandwidth_mbs);
-		if (strcmp(v->cpus[i], v->hwloc.cpus[j]) != 0)
-			disagree(v, lift_text("node %d: CPUs %s in sysfs, %s by hwloc", a->id,
-					    v->cpus[i][0] ? v->cpus[i] : "none",
-					    v->hwloc.cpus[j][0] ? v->hwloc.cpus[j] : "none"));
 		compare_distances(v, other, i, (unsigned)j);
 	}
 	for (unsigned j = 0; j < other->nr; j++)
 		if (lift_topology_find(&v->topo, other->node[j].id) < 0)
-			disagree(v, lift_text("node %d: known to hwloc, not in sysfs", other->node[j].id));
+			disagree(v, lift_text("node %d: known to hwloc, not in sysfs",
+					    other->node[j].id));
 }
 
 static int gather_here(struct view *v)
@@ -193,8 +196,10 @@ static int gather_here(struct view *v)
 	int rc = lift_os_topology(&v->topo);
 
 	if (rc) {
-		lift_cli_say("/sys/devices/system/node cannot be read (%s): without it nothing is known of "
-			     "this machine's nodes; mount sysfs on /sys, or use a kernel with CONFIG_NUMA",
+		lift_cli_say("/sys/devices/system/node cannot be read (%s): without it nothing is "
+			     "known of "
+			     "this machine's nodes; mount sysfs on /sys, or use a kernel with "
+			     "CONFIG_NUMA",
 			lift_text_errno(rc));
 		return LIFT_EXIT_OFF;
 	}
@@ -206,7 +211,8 @@ static int gather_here(struct view *v)
 	else if (v->hwloc.this_machine)
 		compare(v);
 	else
-		disagree(v, lift_text("hwloc was told to describe another machine (HWLOC_XMLFILE or the like)"));
+		disagree(v, lift_text("hwloc was told to describe another machine (HWLOC_XMLFILE "
+				      "or the like)"));
 	return LIFT_EXIT_OK;
 }
 
@@ -232,12 +238,14 @@ static int gather_xml(struct view *v, const char *xml)
 static const char *subtype_of(const struct view *v, int id)
 {
 	int j = v->has_hwloc && (v->from_xml || v->hwloc.this_machine)
-		? lift_topology_find(&v->hwloc.topo, id) : -1;
+			? lift_topology_find(&v->hwloc.topo, id)
+			: -1;
 
 	return j < 0 ? "" : v->hwloc.subtype[j];
 }
 
-/* --- for people ---------------------------------------------------------------------------------- */
+/* --- for people ----------------------------------------------------------------------------------
+ */
 
 static char *or_dash(const char *text)
 {
@@ -251,8 +259,8 @@ static char *number_or_dash(uint64_t v, const char *unit)
 
 static void print_nodes(const struct view *v)
 {
-	static const char *const head[] = {"NODE", "TIER", "CPUS", "MEMORY", "FREE", "LATENCY", "BANDWIDTH",
-		"KERNEL TIER", "WEIGHT", "KIND", "ALLOWED"};
+	static const char *const head[] = {"NODE", "TIER", "CPUS", "MEMORY", "FREE", "LATENCY",
+		"BANDWIDTH", "KERNEL TIER", "WEIGHT", "KIND", "ALLOWED"};
 	enum { COLUMNS = sizeof(head) / sizeof(head[0]) };
 	char bytes[LIFT_TEXT_BYTES];
 	struct lift_table t;
@@ -269,16 +277,18 @@ static void print_nodes(const struct view *v)
 		lift_table_add(&t, tier < 0 ? or_dash(NULL) : lift_text("%d", tier));
 		lift_table_add(&t, or_dash(v->cpus[i]));
 		lift_table_add(&t, lift_text("%s", lift_text_bytes(node->total_bytes, bytes)));
-		lift_table_add(&t, v->from_xml ? or_dash(NULL)
-					       : lift_text("%s", lift_text_bytes(node->free_bytes, bytes)));
+		lift_table_add(&t,
+			v->from_xml ? or_dash(NULL)
+				    : lift_text("%s", lift_text_bytes(node->free_bytes, bytes)));
 		lift_table_add(&t, number_or_dash(node->read_latency_ns, " ns"));
 		lift_table_add(&t, number_or_dash(node->read_bandwidth_mbs, " MB/s"));
-		lift_table_add(&t, node->kernel_tier < 0 ? or_dash(NULL)
-							 : lift_text("%d", node->kernel_tier));
+		lift_table_add(&t,
+			node->kernel_tier < 0 ? or_dash(NULL) : lift_text("%d", node->kernel_tier));
 		lift_table_add(&t, number_or_dash(weight_of(v, node, &source), ""));
 		lift_table_add(&t, or_dash(subtype_of(v, node->id)));
-		lift_table_add(&t, or_dash(!v->allowed_known ? NULL
-				: lift_nodeset_test(&v->allowed, node->id) ? "yes" : "no"));
+		lift_table_add(&t, or_dash(!v->allowed_known                          ? NULL
+					   : lift_nodeset_test(&v->allowed, node->id) ? "yes"
+										      : "no"));
 	}
 	lift_table_print(&t, stdout);
 	lift_table_fini(&t);
@@ -290,7 +300,8 @@ static void print_tiers(const struct view *v)
 
 	printf("\nTiers, fastest first (from %s):\n", tiers_source(v));
 	for (unsigned i = 0; i < v->tiers.nr; i++)
-		printf("  %u: %s %s\n", i, lift_nodeset_count(&v->tiers.tier[i]) == 1 ? "node" : "nodes",
+		printf("  %u: %s %s\n", i,
+			lift_nodeset_count(&v->tiers.tier[i]) == 1 ? "node" : "nodes",
 			lift_text_nodes(&v->tiers.tier[i], nodes));
 }
 
@@ -326,7 +337,8 @@ static void print_source(struct lift_table *t, const char *name, const struct li
 	else if (lift_nodeset_count(nodes) == all)
 		lift_table_add(t, lift_text("%s", source));
 	else
-		lift_table_add(t, lift_text("%s (nodes %s only)", source, lift_text_nodes(nodes, list)));
+		lift_table_add(
+			t, lift_text("%s (nodes %s only)", source, lift_text_nodes(nodes, list)));
 }
 
 static void print_sources(const struct view *v)
@@ -356,7 +368,8 @@ static void print_sources(const struct view *v)
 			lift_nodeset_set(&kind, node->id);
 		if (weight_of(v, node, &source))
 			lift_nodeset_set(strcmp(source, "NUMALIFT_WEIGHTS") == 0 ? &own_weight
-										: &kernel_weight, node->id);
+										 : &kernel_weight,
+				node->id);
 	}
 	lift_table_init(&t, 2, "<<");
 	lift_table_add(&t, lift_text("  nodes, CPUs, memory"));
@@ -367,7 +380,8 @@ static void print_sources(const struct view *v)
 	if (!lift_nodeset_empty(&own_weight))
 		print_source(&t, "weight", &own_weight, "NUMALIFT_WEIGHTS", v->topo.nr);
 	if (!lift_nodeset_empty(&kernel_weight) || lift_nodeset_empty(&own_weight))
-		print_source(&t, "weight", &kernel_weight, "kernel weighted interleave", v->topo.nr);
+		print_source(
+			&t, "weight", &kernel_weight, "kernel weighted interleave", v->topo.nr);
 	print_source(&t, "kind", &kind, "hwloc", v->topo.nr);
 	printf("\nWhere it comes from:\n");
 	lift_table_print(&t, stdout);
@@ -390,10 +404,12 @@ static void print_human(const struct view *v)
 		printf("  %s\n", v->disagreement[i]);
 }
 
-/* --- for machines -------------------------------------------------------------------------------- */
+/* --- for machines --------------------------------------------------------------------------------
+ */
 
 /* {"value": ..., "source": ...}; null where nothing is known. */
-static void json_fact(struct lift_json *j, const char *key, bool known, uint64_t value, const char *source)
+static void json_fact(
+	struct lift_json *j, const char *key, bool known, uint64_t value, const char *source)
 {
 	if (!known) {
 		lift_json_string(j, key, NULL);
@@ -473,7 +489,8 @@ static void print_json(const struct view *v)
 	lift_json_end(&j);
 }
 
-/* --- the command --------------------------------------------------------------------------------- */
+/* --- the command ---------------------------------------------------------------------------------
+ */
 
 static int topology(const char *xml, bool json)
 {
@@ -524,9 +541,12 @@ const struct lift_command lift_cmd_topology = {
 	.name = "topology",
 	.usage = "[OPTION]...",
 	.summary = "Show nodes, tiers and distances, and where each fact comes from.",
-	.text = "Shows the machine as the library sees it: its nodes with their memory, CPUs, latency and\n"
-		"bandwidth, the tiers they are ranked into, how far apart they are, and where each of these\n"
-		"facts comes from. NUMALIFT_TIERS and NUMALIFT_WEIGHTS count as they do for the library.\n",
+	.text = "Shows the machine as the library sees it: its nodes with their memory, CPUs, "
+		"latency and\n"
+		"bandwidth, the tiers they are ranked into, how far apart they are, and where each "
+		"of these\n"
+		"facts comes from. NUMALIFT_TIERS and NUMALIFT_WEIGHTS count as they do for the "
+		"library.\n",
 	.options = options,
 	.run = run,
 };

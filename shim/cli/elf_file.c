@@ -16,8 +16,8 @@
 struct image {
 	const unsigned char *base;
 	size_t size;
-	const ElfW(Ehdr) *eh;
-	const ElfW(Phdr) *ph;  /* eh->e_phnum of them, all within */
+	const ElfW(Ehdr) * eh;
+	const ElfW(Phdr) * ph; /* eh->e_phnum of them, all within */
 };
 
 #if defined(__x86_64__)
@@ -28,7 +28,8 @@ struct image {
 #error "numalift knows x86-64 and aarch64"
 #endif
 
-/* @n bytes at @off, aligned for what is to be read there; NULL when they are not all in the file. */
+/* @n bytes at @off, aligned for what is to be read there; NULL when they are not all in the file.
+ */
 static const void *at(const struct image *im, uint64_t off, uint64_t n, uint64_t align)
 {
 	if (off > im->size || n > im->size - off || off % align != 0)
@@ -58,7 +59,8 @@ static uint64_t offset_of(const struct image *im, uint64_t addr)
 	for (unsigned i = 0; i < im->eh->e_phnum; i++) {
 		const ElfW(Phdr) *ph = &im->ph[i];
 
-		if (ph->p_type == PT_LOAD && addr >= ph->p_vaddr && addr - ph->p_vaddr < ph->p_filesz)
+		if (ph->p_type == PT_LOAD && addr >= ph->p_vaddr &&
+			addr - ph->p_vaddr < ph->p_filesz)
 			return ph->p_offset + (addr - ph->p_vaddr);
 	}
 	return UINT64_MAX;
@@ -90,9 +92,10 @@ static void name_machine(char ret[24], unsigned class, unsigned machine)
 	snprintf(ret, 24, "machine %u", machine);
 }
 
-/* --- symbols ----------------------------------------------------------------------------------- */
+/* --- symbols -----------------------------------------------------------------------------------
+ */
 
-static void look_at_symbol(struct lift_elf *elf, const ElfW(Sym) *sym, const char *name)
+static void look_at_symbol(struct lift_elf *elf, const ElfW(Sym) * sym, const char *name)
 {
 	static const struct {
 		const char *symbol;
@@ -111,19 +114,19 @@ static void look_at_symbol(struct lift_elf *elf, const ElfW(Sym) *sym, const cha
 			copy(elf->sanitizer, sizeof(elf->sanitizer), sanitizers[i].name);
 	elf->own_malloc = elf->own_malloc || (defined && strcmp(name, "malloc") == 0);
 	elf->own_mmap = elf->own_mmap ||
-		(defined && (strcmp(name, "mmap") == 0 || strcmp(name, "mmap64") == 0));
+			(defined && (strcmp(name, "mmap") == 0 || strcmp(name, "mmap64") == 0));
 }
 
 /* The dynamic symbols by the section headers, which say how many there are. */
 static void look_at_symbols(const struct image *im, struct lift_elf *elf)
 {
-	const ElfW(Shdr) *sh = at(im, im->eh->e_shoff,
-		(uint64_t)im->eh->e_shnum * sizeof(*sh), __alignof__(*sh));
+	const ElfW(Shdr) *sh =
+		at(im, im->eh->e_shoff, (uint64_t)im->eh->e_shnum * sizeof(*sh), __alignof__(*sh));
 
 	if (!sh || im->eh->e_shentsize != sizeof(*sh))
 		return;
 	for (unsigned i = 0; i < im->eh->e_shnum; i++) {
-		const ElfW(Sym) *sym;
+		const ElfW(Sym) * sym;
 		const char *tab;
 		uint64_t tab_size;
 
@@ -139,9 +142,10 @@ static void look_at_symbols(const struct image *im, struct lift_elf *elf)
 	}
 }
 
-/* --- segments ---------------------------------------------------------------------------------- */
+/* --- segments ----------------------------------------------------------------------------------
+ */
 
-static const ElfW(Dyn) *dynamic(const struct image *im, uint64_t *ret_nr)
+static const ElfW(Dyn) * dynamic(const struct image *im, uint64_t *ret_nr)
 {
 	for (unsigned i = 0; i < im->eh->e_phnum; i++) {
 		const ElfW(Phdr) *ph = &im->ph[i];
@@ -200,7 +204,8 @@ static void look_at_interp(const struct image *im, struct lift_elf *elf)
 	}
 }
 
-/* --- the whole --------------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------------------------------
+ */
 
 static int look(struct image *im, struct lift_elf *elf)
 {
@@ -215,7 +220,7 @@ static int look(struct image *im, struct lift_elf *elf)
 		machine = __builtin_bswap16(machine);
 	name_machine(elf->machine, ident[EI_CLASS], machine);
 	elf->native = ident[EI_CLASS] == ELFCLASS64 && ident[EI_DATA] == ELFDATA2LSB &&
-		machine == OUR_MACHINE;
+		      machine == OUR_MACHINE;
 	if (!elf->native)
 		return 0;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What an executable says about itself, as far as it matters to a preload. Reads a file that anybody may
- * have written: every offset in it is checked.
+ * What an executable says about itself, as far as it matters to a preload. Reads a file that
+ * anybody may have written: every offset in it is checked.
  */
 #ifndef NUMALIFT_SHIM_CLI_ELF_FILE_H
 #define NUMALIFT_SHIM_CLI_ELF_FILE_H
@@ -24,7 +24,8 @@ struct lift_elf {
 	char needed[LIFT_ELF_NEEDED_MAX][LIFT_ELF_NAME_BYTES]; /* libraries linked with */
 };
 
-/* 0; -ENOEXEC: no ELF file, or a damaged one; -errno of opening and reading. *ret is whole on 0 only. */
+/* 0; -ENOEXEC: no ELF file, or a damaged one; -errno of opening and reading. *ret is whole on 0
+ * only. */
 int lift_elf_read(const char *path, struct lift_elf *ret);
 
 /* The first needed library whose name begins with @prefix, or NULL. */

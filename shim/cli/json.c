@@ -11,7 +11,12 @@ void lift_json_init(struct lift_json *j, FILE *out)
 /* Length of the UTF-8 sequence at @s, 0 when it is none. Reads no further than the terminator. */
 static unsigned utf8(const unsigned char *s)
 {
-	unsigned n = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;
+	unsigned n = *s < 0x80   ? 1
+		     : *s < 0xc2 ? 0
+		     : *s < 0xe0 ? 2
+		     : *s < 0xf0 ? 3
+		     : *s < 0xf5 ? 4
+				 : 0;
 
 	for (unsigned i = 1; i < n; i++)
 		if ((s[i] & 0xc0) != 0x80)

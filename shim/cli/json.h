@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes JSON (RFC 8259), indented, and nothing but that: three dozen lines do what a library would be
- * another dependency for. Keys are NULL inside arrays and at the top.
+ * Writes JSON (RFC 8259), indented, and nothing but that: three dozen lines do what a library would
+ * be another dependency for. Keys are NULL inside arrays and at the top.
  */
 #ifndef NUMALIFT_SHIM_CLI_JSON_H
 #define NUMALIFT_SHIM_CLI_JSON_H
@@ -15,7 +15,7 @@
 struct lift_json {
 	FILE *out;
 	unsigned depth;
-	bool begun[LIFT_JSON_DEPTH];   /* something was written at this depth */
+	bool begun[LIFT_JSON_DEPTH]; /* something was written at this depth */
 	char close[LIFT_JSON_DEPTH];
 };
 

@@ -18,7 +18,8 @@
 /* ld.so takes both as separators and knows no way to quote them. */
 #define SEPARATORS ": "
 
-/* --- finding ----------------------------------------------------------------------------------- */
+/* --- finding -----------------------------------------------------------------------------------
+ */
 
 /* Folder of this command; "" when it cannot be found out. */
 static void own_folder(char ret[PATH_MAX])
@@ -117,15 +118,17 @@ int lift_library_find(const char *asked, char ret[PATH_MAX], char **ret_why)
 	if (*ret_why)
 		return -ENOENT;
 	if (ret[strcspn(ret, SEPARATORS)]) {
-		*ret_why = lift_text("%s: LD_PRELOAD cannot hold a path with a colon or a blank; make a "
-				     "copy of the library elsewhere and name it with --library=FILE",
+		*ret_why = lift_text(
+			"%s: LD_PRELOAD cannot hold a path with a colon or a blank; make a "
+			"copy of the library elsewhere and name it with --library=FILE",
 			ret);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-/* --- LD_PRELOAD -------------------------------------------------------------------------------- */
+/* --- LD_PRELOAD --------------------------------------------------------------------------------
+ */
 
 static bool same_file(const char *a, const char *b)
 {
@@ -133,7 +136,7 @@ static bool same_file(const char *a, const char *b)
 	struct stat sb;
 
 	return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
-		sa.st_ino == sb.st_ino;
+	       sa.st_ino == sb.st_ino;
 }
 
 static const char *base_of(const char *path)

@@ -49,7 +49,8 @@ static void usage(FILE *out)
 		out);
 	for (size_t i = 0; i < NR_COMMANDS; i++)
 		fprintf(out, "  %-10s%s\n", commands[i]->name, commands[i]->summary);
-	fputs("\n'numalift COMMAND --help' tells more about each; numalift(1) and libnumalift(7) are the\n"
+	fputs("\n'numalift COMMAND --help' tells more about each; numalift(1) and libnumalift(7) "
+	      "are the\n"
 	      "manual.\n",
 		out);
 }

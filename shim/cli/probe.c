@@ -84,7 +84,8 @@ out_unmap:
 	return rc;
 }
 
-/* --- system calls ------------------------------------------------------------------------------ */
+/* --- system calls ------------------------------------------------------------------------------
+ */
 
 struct policies {
 	struct lift_machine_view view;
@@ -177,7 +178,8 @@ static void try_move_pages(void *data)
 		return;
 	}
 	node = status;
-	if (node >= 0 && syscall(SYS_move_pages, 0, 1UL, &page, &node, &status, 2 /* MPOL_MF_MOVE */) < 0)
+	if (node >= 0 &&
+		syscall(SYS_move_pages, 0, 1UL, &page, &node, &status, 2 /* MPOL_MF_MOVE */) < 0)
 		*err = -errno;
 	else if (status < 0)
 		*err = status;
@@ -189,7 +191,8 @@ int lift_probe_move_pages(int *ret_err)
 	return lift_probe(try_move_pages, ret_err, sizeof(*ret_err));
 }
 
-/* --- libraries --------------------------------------------------------------------------------- */
+/* --- libraries ---------------------------------------------------------------------------------
+ */
 
 /* In a child because the library's constructors run, and what they do cannot be taken back. */
 static void try_mimalloc(void *data)
@@ -216,7 +219,8 @@ int lift_probe_mimalloc(const char *name, struct lift_probe_mimalloc *ret)
 	return lift_probe(try_mimalloc, ret, sizeof(*ret));
 }
 
-/* --- the whole ---------------------------------------------------------------------------------- */
+/* --- the whole ----------------------------------------------------------------------------------
+ */
 
 extern char **environ;
 
@@ -245,7 +249,8 @@ static void read_all(int fd, char *buf, size_t size)
 	char rest[512];
 	ssize_t n;
 
-	/* To the end, so that the writer is not stopped by a full pipe; what does not fit is dropped. */
+	/* To the end, so that the writer is not stopped by a full pipe; what does not fit is
+	 * dropped. */
 	for (;;) {
 		bool room = have + 1 < size;
 

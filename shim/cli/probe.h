@@ -12,8 +12,8 @@
 #include "policy/placement.h"
 
 /*
- * Runs @fn on @data in a child; what it writes into the @size bytes of @data is there afterwards. 0; the
- * number of the signal that ended the child; -errno when there was no child.
+ * Runs @fn on @data in a child; what it writes into the @size bytes of @data is there afterwards.
+ * 0; the number of the signal that ended the child; -errno when there was no child.
  */
 int lift_probe(void (*fn)(void *data), void *data, size_t size);
 
@@ -21,8 +21,8 @@ int lift_probe(void (*fn)(void *data), void *data, size_t size);
 int lift_probe_policies(struct lift_machine_view *view, int node);
 
 struct lift_probe_uffd {
-	int err;                      /* 0 or -errno */
-	unsigned long long features;  /* as the kernel lists them */
+	int err;                     /* 0 or -errno */
+	unsigned long long features; /* as the kernel lists them */
 };
 
 int lift_probe_uffd(struct lift_probe_uffd *ret);
@@ -34,16 +34,16 @@ int lift_probe_pagemap_scan(int *ret_err);
 int lift_probe_move_pages(int *ret_err);
 
 struct lift_probe_mimalloc {
-	int version;          /* mi_version(); 0: cannot be loaded */
-	char text[PATH_MAX];  /* its path, or why it cannot be loaded */
+	int version;         /* mi_version(); 0: cannot be loaded */
+	char text[PATH_MAX]; /* its path, or why it cannot be loaded */
 };
 
 /* Loads the library called @name as the dynamic linker finds it. */
 int lift_probe_mimalloc(const char *name, struct lift_probe_mimalloc *ret);
 
 struct lift_probe_preload {
-	int status;        /* as waitpid(2) has it */
-	char said[2048];   /* what came on stderr */
+	int status;      /* as waitpid(2) has it */
+	char said[2048]; /* what came on stderr */
 };
 
 /* Runs the program at @path with the given LD_PRELOAD. 0 or -errno. */

@@ -16,7 +16,8 @@
 #define SCRIPT_DEPTH 5
 #define BLANKS " \t"
 
-/* --- finding ----------------------------------------------------------------------------------- */
+/* --- finding -----------------------------------------------------------------------------------
+ */
 
 static int can_run(const char *path)
 {
@@ -75,7 +76,8 @@ int lift_program_find(const char *name, char ret[PATH_MAX])
 	}
 }
 
-/* --- scripts ----------------------------------------------------------------------------------- */
+/* --- scripts -----------------------------------------------------------------------------------
+ */
 
 /* The program in `env [-S] [NAME=VALUE...] PROGRAM`, found by PATH as env(1) does. */
 static bool through_env(const char *args, char ret[PATH_MAX])
@@ -96,8 +98,8 @@ static bool through_env(const char *args, char ret[PATH_MAX])
 }
 
 /*
- * What runs the file @path, which is no ELF file: the program behind #!, or the shell that execvp(3) hands
- * it to. 0 or -errno.
+ * What runs the file @path, which is no ELF file: the program behind #!, or the shell that
+ * execvp(3) hands it to. 0 or -errno.
  */
 static int interpreter(const char *path, char ret[PATH_MAX])
 {
@@ -135,11 +137,12 @@ static int interpreter(const char *path, char ret[PATH_MAX])
 	return put_path(ret, "", 0, name);
 }
 
-/* --- privileges -------------------------------------------------------------------------------- */
+/* --- privileges --------------------------------------------------------------------------------
+ */
 
 /*
- * Whether the program starts with privileges that its caller lacks (AT_SECURE). Root gains nothing by
- * setuid root or capabilities, and then the preload works.
+ * Whether the program starts with privileges that its caller lacks (AT_SECURE). Root gains nothing
+ * by setuid root or capabilities, and then the preload works.
  */
 static enum lift_secure privileges(const char *path, unsigned *ret_owner)
 {
@@ -179,7 +182,8 @@ const char *lift_secure_name(enum lift_secure secure)
 	return "";
 }
 
-/* --- the whole --------------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------------------------------
+ */
 
 void lift_program_look(const char *path, struct lift_program *ret)
 {

@@ -10,8 +10,8 @@
 
 enum lift_verdict {
 	LIFT_VERDICT_OK,
-	LIFT_VERDICT_LIMITED,  /* works in part, or with less effect */
-	LIFT_VERDICT_OFF       /* does not work */
+	LIFT_VERDICT_LIMITED, /* works in part, or with less effect */
+	LIFT_VERDICT_OFF      /* does not work */
 };
 
 #define LIFT_REPORT_MAX 64
@@ -21,11 +21,11 @@ struct lift_report_line {
 	const char *name;
 	enum lift_verdict verdict;
 	char *finding;
-	const char *remedy;     /* NULL: nothing to bring back */
+	const char *remedy; /* NULL: nothing to bring back */
 };
 
 struct lift_report {
-	const char *group;      /* of the lines to come */
+	const char *group; /* of the lines to come */
 	unsigned nr;
 	struct lift_report_line line[LIFT_REPORT_MAX];
 };

@@ -98,7 +98,8 @@ void lift_settings_strangers(void)
 			continue;
 		meant = lift_nearest(name + skip, words, nr);
 		if (meant)
-			lift_cli_say("%s in the environment is no setting; did you mean " PREFIX "%s?",
+			lift_cli_say("%s in the environment is no setting; did you mean " PREFIX
+				     "%s?",
 				name, meant);
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The settings of policy/config as options of the command and as variables of the environment. A new row
- * of the table there is an option here without another line.
+ * The settings of policy/config as options of the command and as variables of the environment. A
+ * new row of the table there is an option here without another line.
  */
 #ifndef NUMALIFT_SHIM_CLI_SETTINGS_H
 #define NUMALIFT_SHIM_CLI_SETTINGS_H
@@ -22,9 +22,10 @@
 size_t lift_settings_options(struct lift_cli_option ret[LIFT_SETTINGS_MAX]);
 
 /*
- * Sets up *ret as the library would from its environment, where @given[i] (may be NULL, as may all of
- * @given) stands in for the variable of row i. What is refused is told to @complain (may be NULL), one
- * line each, in the words of the library. Returns how many were refused.
+ * Sets up *ret as the library would from its environment, where @given[i] (may be NULL, as may all
+ * of
+ * @given) stands in for the variable of row i. What is refused is told to @complain (may be NULL),
+ * one line each, in the words of the library. Returns how many were refused.
  */
 unsigned lift_settings_read(struct lift_config *ret, const char *const *given,
 	void (*complain)(void *arg, const char *line), void *arg);

@@ -15,7 +15,8 @@ const char *lift_text_nodes(const struct lift_nodeset *set, char ret[LIFT_TEXT_N
 
 	if (lift_nodeset_empty(set))
 		return memcpy(ret, "none", sizeof("none"));
-	for (int first = lift_nodeset_first(set); first >= 0; first = lift_nodeset_next(set, last)) {
+	for (int first = lift_nodeset_first(set); first >= 0;
+		first = lift_nodeset_next(set, last)) {
 		for (last = first; lift_nodeset_test(set, last + 1); last++)
 			;
 		n += snprintf(ret + n, LIFT_TEXT_NODES - (size_t)n,
@@ -61,7 +62,8 @@ char *lift_text(const char *fmt, ...)
 	return text;
 }
 
-/* --- table ------------------------------------------------------------------------------------- */
+/* --- table -------------------------------------------------------------------------------------
+ */
 
 void lift_table_init(struct lift_table *t, unsigned columns, const char *align)
 {

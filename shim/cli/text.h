@@ -29,11 +29,12 @@ char *lift_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #define LIFT_TABLE_COLUMNS 80
 
-/* Cells are strings, row by row; NULL ends a row early. '>' in @align[i] puts column i to the right. */
+/* Cells are strings, row by row; NULL ends a row early. '>' in @align[i] puts column i to the
+ * right. */
 struct lift_table {
 	unsigned columns;
 	const char *align;
-	size_t nr;      /* cells */
+	size_t nr; /* cells */
 	size_t room;
 	char **cell;
 };

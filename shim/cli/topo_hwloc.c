@@ -25,11 +25,26 @@ static uint32_t attribute(hwloc_topology_t h, hwloc_memattr_id_t id, hwloc_obj_t
 	return clamp(value);
 }
 
-static void read_cpus(hwloc_obj_t obj, char ret[LIFT_HWLOC_CPUS])
+/*
+ * hwloc says which CPUs a node is near, not which are in it. For memory without CPUs of its own
+ * (CXL, HBM) these are the CPUs of another node, which Linux numbers first; so a CPU is taken to be
+ * in the lowest of the nodes that it is near.
+ */
+static bool read_cpus(hwloc_topology_t h, hwloc_obj_t obj, char ret[LIFT_HWLOC_CPUS])
 {
-	if (!obj->cpuset || hwloc_bitmap_iszero(obj->cpuset))
-		return;
-	(void)hwloc_bitmap_list_snprintf(ret, LIFT_HWLOC_CPUS, obj->cpuset);
+	hwloc_bitmap_t own = obj->cpuset ? hwloc_bitmap_dup(obj->cpuset) : NULL;
+	hwloc_obj_t other = NULL;
+	bool any;
+
+	if (!own)
+		return false;
+	while ((other = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, other)))
+		if (other->os_index < obj->os_index && other->cpuset)
+			(void)hwloc_bitmap_andnot(own, own, other->cpuset);
+	(void)hwloc_bitmap_list_snprintf(ret, LIFT_HWLOC_CPUS, own);
+	any = !hwloc_bitmap_iszero(own);
+	hwloc_bitmap_free(own);
+	return any;
 }
 
 static void read_node(hwloc_topology_t h, hwloc_obj_t obj, struct lift_hwloc *ret)
@@ -42,14 +57,13 @@ static void read_node(hwloc_topology_t h, hwloc_obj_t obj, struct lift_hwloc *re
 	node = &ret->topo.node[i];
 	node->total_bytes = obj->attr->numanode.local_memory;
 	node->has_memory = node->total_bytes > 0;
-	node->has_cpu = obj->cpuset && !hwloc_bitmap_iszero(obj->cpuset);
+	node->has_cpu = read_cpus(h, obj, ret->cpus[i]);
 	node->read_latency_ns = attribute(h, HWLOC_MEMATTR_ID_LATENCY, obj);
 	node->read_bandwidth_mbs = attribute(h, HWLOC_MEMATTR_ID_BANDWIDTH, obj);
 	if (node->read_latency_ns || node->read_bandwidth_mbs)
 		node->perf_source = LIFT_FACT_HMAT;
 	if (obj->subtype)
 		(void)snprintf(ret->subtype[i], LIFT_HWLOC_WORD, "%s", obj->subtype);
-	read_cpus(obj, ret->cpus[i]);
 }
 
 static void read_distances(hwloc_topology_t h, struct lift_topology *topo)
@@ -57,15 +71,16 @@ static void read_distances(hwloc_topology_t h, struct lift_topology *topo)
 	struct hwloc_distances_s *d;
 	unsigned nr = 1;
 
-	if (hwloc_distances_get_by_type(h, HWLOC_OBJ_NUMANODE, &nr, &d,
-		    HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) < 0 ||
+	if (hwloc_distances_get_by_type(
+		    h, HWLOC_OBJ_NUMANODE, &nr, &d, HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) < 0 ||
 		nr == 0)
 		return;
 	for (unsigned i = 0; i < d->nbobjs; i++) {
 		int from = d->objs[i] ? lift_topology_find(topo, (int)d->objs[i]->os_index) : -1;
 
 		for (unsigned j = 0; j < d->nbobjs && from >= 0; j++) {
-			int to = d->objs[j] ? lift_topology_find(topo, (int)d->objs[j]->os_index) : -1;
+			int to = d->objs[j] ? lift_topology_find(topo, (int)d->objs[j]->os_index)
+					    : -1;
 			hwloc_uint64_t v = d->values[i * d->nbobjs + j];
 
 			if (to >= 0 && v <= UINT8_MAX)
@@ -75,7 +90,8 @@ static void read_distances(hwloc_topology_t h, struct lift_topology *topo)
 	hwloc_distances_release(h, d);
 }
 
-/* A hint is asked of the XML library only after the file was seen to be there: its errors are vague. */
+/* A hint is asked of the XML library only after the file was seen to be there: its errors are
+ * vague. */
 static int readable(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
