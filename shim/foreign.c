@@ -3,12 +3,14 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <malloc.h>
+#include <link.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "shim/compiler.h"
 #include "shim/heap.h"
+#include "shim/os/rawsys.h"
 
 /* glibc keeps these for allocators that replace malloc; they are not interposed by anybody. */
 extern void *__libc_malloc(size_t);
@@ -50,25 +52,56 @@ void *lift_libc_aligned(size_t align, size_t n)
 	return __libc_memalign(align, n);
 }
 
+/* Do two addresses lie in the same loaded object? dladdr(3) would search its symbols for their names. */
+struct pair {
+	uintptr_t a;
+	uintptr_t b;
+	bool same;
+};
+
+static int find_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct pair *pair = arg;
+	bool has_a = false;
+	bool has_b = false;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
+
+		if (ph->p_type != PT_LOAD)
+			continue;
+		has_a |= pair->a - start < ph->p_memsz;
+		has_b |= pair->b - start < ph->p_memsz;
+	}
+	pair->same = has_a && has_b;
+	return has_a;
+}
+
+static uintptr_t brk_start;
+
 void lift_foreign_init(void)
 {
-	Dl_info libc;
-	Dl_info next;
-	void *fn = lift_next("free");
+	struct pair pair = {.a = (uintptr_t)&__libc_free, .same = true};
+	void *next = lift_next("free");
 	int saved = errno;
+	void *handle;
 
-	libc_usable = (size_t(*)(void *))(uintptr_t)lift_next("malloc_usable_size");
-	if (fn && dladdr((void *)(uintptr_t)&__libc_free, &libc) && dladdr(fn, &next) &&
-		libc.dli_fbase != next.dli_fbase) {
-		other.free = (void (*)(void *))(uintptr_t)fn;
+	pair.b = (uintptr_t)next;
+	if (next)
+		dl_iterate_phdr(find_object, &pair);
+	if (!pair.same) {
+		other.free = (void (*)(void *))(uintptr_t)next;
 		other.realloc = (void *(*)(void *, size_t))(uintptr_t)lift_next("realloc");
-		other.usable = libc_usable;
+		other.usable = (size_t(*)(void *))(uintptr_t)lift_next("malloc_usable_size");
 		/* What comes next is the other one's; libc's own hides behind it. */
-		void *handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-
-		libc_usable = NULL;
+		handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 		if (handle)
 			libc_usable = (size_t(*)(void *))(uintptr_t)dlsym(handle, "malloc_usable_size");
+		brk_start = (uintptr_t)lift_syscall(SYS_brk, 0, 0, 0, 0, 0, 0);
+	} else {
+		libc_usable = (size_t(*)(void *))(uintptr_t)lift_next("malloc_usable_size");
 	}
 	errno = saved;
 }
@@ -79,11 +112,24 @@ void lift_foreign_init(void)
 #define CHUNK_NON_MAIN 4ul
 #define ARENA_BYTES ((uintptr_t)64 << 20)
 
+/* A secondary arena starts on a multiple of 64 MiB with a record that knows its own size. */
+static bool in_libc_arena(uintptr_t at, size_t size)
+{
+	const size_t *info = (const size_t *)(at & ~(ARENA_BYTES - 1));
+	unsigned char resident;
+
+	/* mincore(2) fails on what is not mapped, where reading would end the program. */
+	if (lift_syscall(SYS_mincore, (long)info, 1, (long)&resident, 0, 0, 0) != 0)
+		return false;
+	return info[0] != 0 && info[2] <= ARENA_BYTES && (info[2] & 4095) == 0 &&
+		at + size <= (uintptr_t)info + info[2];
+}
+
 /*
- * Only asked where a second allocator is about: could p be a block of libc's? The header is read, which
- * every block but one at the start of a page is sure to share its page with.
+ * Only asked where a second allocator is about: is p a block of libc's? The header is read, with which
+ * every block but one at the start of a page is sure to share its page.
  */
-static bool looks_like_libc(const void *p)
+static bool is_libcs(const void *p)
 {
 	const size_t *chunk = (const size_t *)((uintptr_t)p - 2 * sizeof(size_t));
 	uintptr_t at = (uintptr_t)chunk;
@@ -95,17 +141,17 @@ static bool looks_like_libc(const void *p)
 	if (size < 32 || (size & 15) != 0)
 		return false;
 	if (chunk[1] & CHUNK_MMAPPED)
-		return !(chunk[1] & CHUNK_PREV_IN_USE) && ((at - chunk[0]) & 4095) == 0 &&
-			((chunk[0] + size) & 4095) == 0;
+		return !(chunk[1] & CHUNK_PREV_IN_USE) && chunk[0] < at &&
+			((at - chunk[0]) & 4095) == 0 && ((chunk[0] + size) & 4095) == 0;
 	if (chunk[1] & CHUNK_NON_MAIN)
-		return at % ARENA_BYTES + size <= ARENA_BYTES;
-	/* The main arena is the brk heap, unless that could not grow. */
-	return size < ARENA_BYTES;
+		return in_libc_arena(at, size);
+	/* The main arena is the brk heap. */
+	return at >= brk_start && at < (uintptr_t)lift_syscall(SYS_brk, 0, 0, 0, 0, 0, 0);
 }
 
 static bool is_other(const void *p)
 {
-	return unlikely(other.free != NULL) && !looks_like_libc(p);
+	return unlikely(other.free != NULL) && !is_libcs(p);
 }
 
 void lift_foreign_free(void *p)

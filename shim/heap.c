@@ -22,6 +22,10 @@ static uintptr_t mi_start;
 static uintptr_t mi_end;
 static _Atomic size_t mapped;
 
+#define OPEN_AT_ONCE (2 * LIFT_GRANULE)
+static _Atomic bool future_locked; /* mlockall(MCL_FUTURE) */
+static _Atomic bool any_closed;	   /* mimalloc has memory that it must open itself */
+
 /* Blocks that were freed where mimalloc could not be called; linked through their first word. */
 static _Atomic(void *) deferred;
 
@@ -90,6 +94,19 @@ long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off
 	/* Its own records (thread data, page maps) hold no blocks and need no granule. */
 	if (len < LIFT_GRANULE / 2 || (flags & MAP_FIXED) || want < len)
 		return lift_sys_mmap(hint, len, prot, flags, fd, off);
+	/*
+	 * mimalloc asks for a thread's first segment without access and opens it piece by piece. When a
+	 * piece is refused (RLIMIT_DATA, strict overcommit) 2.0.9 hands it out all the same; a refused
+	 * segment it copes with. Only where every mapping is locked in memory the pieces matter more.
+	 */
+	if (prot == PROT_NONE && want <= OPEN_AT_ONCE) {
+		if (atomic_load_explicit(&future_locked, memory_order_relaxed))
+			atomic_store_explicit(&any_closed, true, memory_order_relaxed);
+		else
+			prot = PROT_READ | PROT_WRITE;
+	} else if (prot == PROT_NONE) {
+		atomic_store_explicit(&any_closed, true, memory_order_relaxed);
+	}
 
 	ret = lift_sys_mmap(hint, want, prot, flags, fd, off);
 	if (!lift_syserr(ret) && (ret & (long)(LIFT_GRANULE - 1)) != 0) {
@@ -142,6 +159,18 @@ long lift_heap_unmap(void *addr, size_t len)
 	return 0;
 }
 
+long lift_heap_protect(void *addr, size_t len, int prot)
+{
+	if (prot == (PROT_READ | PROT_WRITE) && !atomic_load_explicit(&any_closed, memory_order_relaxed))
+		return 0; /* opened when it was mapped */
+	return lift_sys_mprotect(addr, len, prot);
+}
+
+void lift_heap_future_locked(bool locked)
+{
+	atomic_store_explicit(&future_locked, locked, memory_order_relaxed);
+}
+
 /* --- blocks ------------------------------------------------------------------------------------- */
 
 /* mimalloc's answer p: leaves, and keeps book of whether it has memory at all. */
@@ -163,47 +192,81 @@ static bool too_large(size_t n)
 	return true;
 }
 
-void *lift_heap_malloc(size_t n)
+enum kind { PLAIN, ZEROED, ALIGNED };
+
+/* From mimalloc or a mapping; NULL where neither has it. */
+static void *ours(enum kind kind, size_t align, size_t n)
 {
-	void *p = NULL;
+	if (n + (kind == ALIGNED ? align : 0) >= lift_heap_large_min)
+		return lift_large_alloc(n, kind == ALIGNED ? align : LIFT_MIN_BLOCK);
+	if (!lift_thread_enter_slow(true))
+		return NULL;
+	switch (kind) {
+	case ZEROED:
+		return answer(mi_zalloc(lift_mi_size(n)));
+	case ALIGNED:
+		return answer(lift_mi_aligned(n, align));
+	default:
+		return answer(mi_malloc(lift_mi_size(n)));
+	}
+}
+
+static void *libcs(enum kind kind, size_t align, size_t n)
+{
+	switch (kind) {
+	case ZEROED:
+		return lift_libc_calloc(n);
+	case ALIGNED:
+		return lift_libc_aligned(align, n);
+	default:
+		return lift_libc_malloc(n);
+	}
+}
+
+LIFT_COLD static void *ours_failed(enum kind kind, size_t align, size_t n)
+{
+	int saved = errno;
+	void *p = libcs(kind, align, n);
+
+	/* The address space may be taken up by segments that mimalloc keeps for later. */
+	if (!p && lift_heap_trim()) {
+		p = ours(kind, align, n);
+		if (!p)
+			p = libcs(kind, align, n);
+	}
+	errno = p ? saved : ENOMEM;
+	return p;
+}
+
+static inline void *take(enum kind kind, size_t align, size_t n)
+{
+	void *p;
 
 	if (too_large(n))
 		return NULL;
-	if (n >= lift_heap_large_min)
-		p = lift_large_alloc(n, LIFT_MIN_BLOCK);
-	else if (lift_thread_enter_slow(true))
-		p = answer(mi_malloc(lift_mi_size(n)));
-	return likely(p != NULL) ? p : lift_libc_malloc(n);
+	p = ours(kind, align, n);
+	return likely(p != NULL) ? p : ours_failed(kind, align, n);
+}
+
+void *lift_heap_malloc(size_t n)
+{
+	return take(PLAIN, 0, n);
 }
 
 void *lift_heap_calloc(size_t n)
 {
-	void *p = NULL;
-
-	if (too_large(n))
-		return NULL;
-	if (n >= lift_heap_large_min)
-		p = lift_large_alloc(n, LIFT_MIN_BLOCK);
-	else if (lift_thread_enter_slow(true))
-		p = answer(mi_zalloc(lift_mi_size(n)));
-	return likely(p != NULL) ? p : lift_libc_calloc(n);
+	return take(ZEROED, 0, n);
 }
 
 void *lift_heap_aligned(size_t align, size_t n)
 {
-	void *p = NULL;
-
 	if (align <= LIFT_MIN_BLOCK)
-		return lift_heap_malloc(n);
-	if (n > PTRDIFF_MAX || n > (size_t)PTRDIFF_MAX - align) {
+		return take(PLAIN, 0, n);
+	if (align > PTRDIFF_MAX || n > PTRDIFF_MAX - align) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	if (n + align >= lift_heap_large_min)
-		p = lift_large_alloc(n, align);
-	else if (lift_thread_enter_slow(true))
-		p = answer(lift_mi_aligned(n, align));
-	return likely(p != NULL) ? p : lift_libc_aligned(align, n);
+	return take(ALIGNED, align, n);
 }
 
 void lift_heap_drain(void)

@@ -71,5 +71,9 @@ void lift_heap_drain(void);
 bool lift_heap_is_caller(const void *return_address);
 long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off);
 long lift_heap_unmap(void *addr, size_t len);
+long lift_heap_protect(void *addr, size_t len, int prot);
+
+/* mlockall was called with MCL_FUTURE, or undone. */
+void lift_heap_future_locked(bool locked);
 
 #endif

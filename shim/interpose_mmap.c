@@ -106,8 +106,27 @@ LIFT_EXPORT int madvise(void *addr, size_t len, int advice)
 LIFT_EXPORT int mprotect(void *addr, size_t len, int prot)
 {
 	if (unlikely(FROM_MIMALLOC()))
-		return lift_sys_mprotect(addr, len, prot) < 0 ? -1 : 0;
+		return lift_heap_protect(addr, len, prot) < 0 ? -1 : 0;
 	if (aside() && lift_next_fn(LIFT_NEXT_mprotect))
 		return LIFT_NEXT(mprotect, int, (void *, size_t, int), (addr, len, prot));
 	return int_result(lift_sys_mprotect(addr, len, prot));
+}
+
+/* Only to know whether new mappings are locked: heap.c then asks for them in smaller pieces. */
+LIFT_EXPORT int mlockall(int flags)
+{
+	long ret = lift_syscall(SYS_mlockall, flags, 0, 0, 0, 0, 0);
+
+	if (!lift_syserr(ret))
+		lift_heap_future_locked((flags & MCL_FUTURE) != 0);
+	return int_result(ret);
+}
+
+LIFT_EXPORT int munlockall(void)
+{
+	long ret = lift_syscall(SYS_munlockall, 0, 0, 0, 0, 0, 0);
+
+	if (!lift_syserr(ret))
+		lift_heap_future_locked(false);
+	return int_result(ret);
 }
