@@ -2,6 +2,7 @@
 #include "tests/shim/victim_row.h"
 
 VICTIM(fork_beside_allocating_threads, .victim = "fork_storm")
+VICTIM(fork_while_blocks_come_back, .victim = "fork_owner")
 VICTIM(threads_fork_together, .victim = "fork_threads")
 VICTIM(five_generations, .victim = "fork_nested")
 VICTIM(fork_without_handlers, .victim = "fork_raw")
