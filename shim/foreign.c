@@ -88,6 +88,11 @@ void lift_foreign_init(void)
 	int saved = errno;
 	void *handle;
 
+	/*
+	 * libc sets its heap up at the first call, and relies on that being before there are threads. A size
+	 * that it must refuse makes it do so without taking memory.
+	 */
+	(void)__libc_malloc(SIZE_MAX);
 	pair.b = (uintptr_t)next;
 	if (next)
 		dl_iterate_phdr(find_object, &pair);

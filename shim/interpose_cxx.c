@@ -19,11 +19,24 @@
 
 typedef void (*new_handler)(void);
 
+/*
+ * In the global scope, or in a runtime that a plug-in of a C program brought along for itself only. Looked
+ * up afresh each time: such a plug-in may have been closed and loaded again elsewhere.
+ */
 static void *lookup(const char *name)
 {
+	static const char *const runtimes[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
 	int saved = errno;
 	void *fn = dlsym(RTLD_DEFAULT, name);
+	void *handle;
 
+	for (size_t i = 0; !fn && i < sizeof(runtimes) / sizeof(*runtimes); i++) {
+		handle = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
+		if (!handle)
+			continue;
+		fn = dlsym(handle, name);
+		dlclose(handle);
+	}
 	errno = saved;
 	return fn;
 }

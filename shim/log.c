@@ -90,6 +90,16 @@ static void format(struct out *o, const char *fmt, va_list ap)
 	}
 }
 
+/*
+ * The host's stderr may be a pipe that nobody drains, where a write would wait for ever, or one without a
+ * reader, where it would raise SIGPIPE. Neither is a line of ours worth.
+ */
+static void write_line(const char *s, size_t len)
+{
+	if (lift_sys_can_write(2))
+		(void)lift_sys_write(2, s, len);
+}
+
 static void emit(const char *fmt, va_list ap)
 {
 	struct out o = {.len = 0};
@@ -99,7 +109,7 @@ static void emit(const char *fmt, va_list ap)
 	format(&o, fmt, ap);
 	o.buf[o.len++] = '\n';
 	if (atomic_load_explicit(&opened, memory_order_acquire)) {
-		(void)lift_sys_write(2, o.buf, o.len);
+		write_line(o.buf, o.len);
 		return;
 	}
 	at = atomic_fetch_add_explicit(&early_len, o.len, memory_order_relaxed);
@@ -150,5 +160,5 @@ void lift_log_open(void)
 	while (n > EARLY_BYTES || (n > 0 && early[n - 1] != '\n'))
 		n--;
 	if (n > 0)
-		(void)lift_sys_write(2, early, n);
+		write_line(early, n);
 }

@@ -112,7 +112,6 @@ static int load(hwloc_topology_t h, const char *xml)
 		return -EINVAL;
 	/* Nodes outside of the cpuset are shown too: that they may not be used is worth seeing. */
 	(void)hwloc_topology_set_flags(h, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-	(void)hwloc_topology_set_all_types_filter(h, HWLOC_TYPE_FILTER_KEEP_NONE);
 	return hwloc_topology_load(h) < 0 ? -EINVAL : 0;
 }
 

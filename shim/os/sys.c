@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 
 #include "shim/os/rawsys.h"
 
@@ -103,6 +105,14 @@ long lift_sys_read_file(const char *path, char *buf, size_t size)
 long lift_sys_write(int fd, const void *buf, size_t len)
 {
 	return CALL(SYS_write, fd, buf, len, 0, 0, 0);
+}
+
+bool lift_sys_can_write(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	struct timespec now = {0, 0};
+
+	return CALL(SYS_ppoll, &p, 1, &now, NULL, 0, 0) == 1 && p.revents == POLLOUT;
 }
 
 long lift_sys_fs_type(int fd)

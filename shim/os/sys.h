@@ -7,6 +7,7 @@
 #ifndef NUMALIFT_SHIM_OS_SYS_H
 #define NUMALIFT_SHIM_OS_SYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -32,6 +33,8 @@ int lift_sys_cpu_node(void);
 /* Files. Reads at most size - 1 bytes, terminates them with 0 and returns the count. Opens O_CLOEXEC. */
 long lift_sys_read_file(const char *path, char *buf, size_t size);
 long lift_sys_write(int fd, const void *buf, size_t len);
+/* True when a short write to fd would neither wait nor meet a closed pipe. */
+bool lift_sys_can_write(int fd);
 /* File system type (f_type of statfs) that fd lies on, or -errno. */
 long lift_sys_fs_type(int fd);
 /* Preferred block size of an open file (on tmpfs: the huge page size where it uses huge pages), or -errno. */
