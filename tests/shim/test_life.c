@@ -11,6 +11,7 @@ VICTIM(plugins_come_and_go, .victim = "dlopen_loop")
 VICTIM(little_static_tls, .victim = "dlopen_loop",
 	.env = {"GLIBC_TUNABLES=glibc.rtld.optional_static_tls=0"})
 VICTIM(thread_destructors, .victim = "thread_exit")
+VICTIM(stacks_of_the_program, .victim = "fibers")
 VICTIM(cancellation_waits, .victim = "thread_cancel")
 VICTIM(exit_handlers, .victim = "late_exit", .args = {"exit"})
 VICTIM(quick_exit_handlers, .victim = "late_exit", .args = {"quick"})

@@ -16,6 +16,8 @@ VICTIM(freed_by_other_threads, .victim = "cross_free")
 VICTIM(buffer_grows_to_a_gigabyte, .victim = "realloc_large")
 VICTIM(large_blocks, .victim = "large_blocks")
 VICTIM(blocks_made_by_libc, .victim = "libc_blocks")
+VICTIM(modules_of_libc, .victim = "libc_modules")
+VICTIM(threads_of_libc, .victim = "libc_threads")
 VICTIM(million_blocks, .victim = "million")
 
 VICTIM(memory_of_ended_threads, .victim = "thread_leaves")

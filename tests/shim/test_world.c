@@ -93,6 +93,19 @@ VICTIM(archive, .tool = "sh",
 		       "find /etc -maxdepth 1 -name 'p*' | sort | xargs -n 3 | grep -c ."},
 	.as_plain = true)
 
+VICTIM(ruby, .tool = "ruby",
+	.args = {"-e", "a = (1..50000).map { |i| i.to_s * 3 }; t = 3.times.map { Thread.new { "
+		       "a.sort.size } };"
+		       "puts t.map(&:value).sum, `echo sub`"},
+	.as_plain = true)
+VICTIM(php, .tool = "php",
+	.args = {"-r", "$a = []; for ($i = 0; $i < 50000; $i++) $a[] = str_repeat('x', $i % 50); "
+		       "echo count($a);"},
+	.as_plain = true)
+VICTIM(lua, .tool = "lua",
+	.args = {"-e", "local t = {} for i = 1, 50000 do t[i] = ('x'):rep(i % 90) end "
+		       "print(#table.concat(t))"},
+	.as_plain = true)
 VICTIM(make, .tool = "sh",
 	.args = {"-c", "d=$(mktemp -d) && cd $d && printf 'all: a b c d\\n%%: ; @echo made $@ "
 		       "$$(seq 300 | wc -l)\\n' > "

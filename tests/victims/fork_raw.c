@@ -31,6 +31,16 @@ static int cloned(void *arg)
 	return 0;
 }
 
+static int on_same_memory(void *arg)
+{
+	char *block = malloc(5000);
+
+	(void)arg;
+	free(malloc(3 * MIB));
+	free(block);
+	_exit(!block);
+}
+
 int main(void)
 {
 	pid_t (*bare)(void) = (pid_t(*)(void))dlsym(RTLD_DEFAULT, "_Fork");
@@ -51,6 +61,9 @@ int main(void)
 		}
 		child = clone(cloned, stack + 256 * KIB, SIGCHLD, (void *)(uintptr_t)i);
 		expect_child_ok(child, "clone");
+		child = clone(
+			on_same_memory, stack + 256 * KIB, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+		expect_child_ok(child, "a clone on the same memory");
 		child = vfork();
 		if (!child)
 			_exit(0);
