@@ -81,6 +81,24 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *arg)
 
 static uintptr_t brk_start;
 
+/*
+ * libc sets its heap up at its first call, and relies on that being before there are threads; in a
+ * process where the heap is ours that call might come much later, from two threads at once. mallopt
+ * does it without taking memory.
+ */
+static void set_up_libc(bool libc_is_next)
+{
+	enum { NO_SUCH_PARAMETER = 0x6c696674 };
+	int (*fn)(int, int) = NULL;
+
+	if (libc_is_next)
+		fn = (int (*)(int, int))(uintptr_t)lift_next("mallopt");
+	if (fn)
+		(void)fn(NO_SUCH_PARAMETER, 0);
+	else
+		__libc_free(__libc_malloc(1));
+}
+
 void lift_foreign_init(void)
 {
 	struct pair pair = {.a = (uintptr_t)&__libc_free, .same = true};
@@ -88,11 +106,6 @@ void lift_foreign_init(void)
 	int saved = errno;
 	void *handle;
 
-	/*
-	 * libc sets its heap up at the first call, and relies on that being before there are threads. A size
-	 * that it must refuse makes it do so without taking memory.
-	 */
-	(void)__libc_malloc(SIZE_MAX);
 	pair.b = (uintptr_t)next;
 	if (next)
 		dl_iterate_phdr(find_object, &pair);
@@ -105,9 +118,8 @@ void lift_foreign_init(void)
 		if (handle)
 			libc_usable = (size_t(*)(void *))(uintptr_t)dlsym(handle, "malloc_usable_size");
 		brk_start = (uintptr_t)lift_syscall(SYS_brk, 0, 0, 0, 0, 0, 0);
-	} else {
-		libc_usable = (size_t(*)(void *))(uintptr_t)lift_next("malloc_usable_size");
 	}
+	set_up_libc(pair.same);
 	errno = saved;
 }
 
@@ -171,11 +183,9 @@ size_t lift_foreign_usable(void *p)
 {
 	if (is_other(p))
 		return other.usable ? other.usable(p) : 0;
-	/* Before the constructor has looked it up the block's own header tells, as in libc. */
 	if (!libc_usable)
-		return (((const size_t *)p)[-1] & ~(size_t)7) -
-			(((const size_t *)p)[-1] & CHUNK_MMAPPED ? 2 : 1) * sizeof(size_t);
-	return libc_usable(p);
+		libc_usable = (size_t(*)(void *))(uintptr_t)lift_next("malloc_usable_size");
+	return libc_usable ? libc_usable(p) : 0;
 }
 
 void *lift_foreign_realloc(void *p, size_t n)
