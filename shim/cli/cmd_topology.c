@@ -294,14 +294,18 @@ static void print_nodes(const struct view *v)
 	lift_table_fini(&t);
 }
 
+static const char *node_or_nodes(const struct lift_nodeset *set)
+{
+	return lift_nodeset_count(set) == 1 ? "node" : "nodes";
+}
+
 static void print_tiers(const struct view *v)
 {
 	char nodes[LIFT_TEXT_NODES];
 
 	printf("\nTiers, fastest first (from %s):\n", tiers_source(v));
 	for (unsigned i = 0; i < v->tiers.nr; i++)
-		printf("  %u: %s %s\n", i,
-			lift_nodeset_count(&v->tiers.tier[i]) == 1 ? "node" : "nodes",
+		printf("  %u: %s %s\n", i, node_or_nodes(&v->tiers.tier[i]),
 			lift_text_nodes(&v->tiers.tier[i], nodes));
 }
 
@@ -337,8 +341,8 @@ static void print_source(struct lift_table *t, const char *name, const struct li
 	else if (lift_nodeset_count(nodes) == all)
 		lift_table_add(t, lift_text("%s", source));
 	else
-		lift_table_add(
-			t, lift_text("%s (nodes %s only)", source, lift_text_nodes(nodes, list)));
+		lift_table_add(t, lift_text("%s (%s %s only)", source, node_or_nodes(nodes),
+					  lift_text_nodes(nodes, list)));
 }
 
 static void print_sources(const struct view *v)
