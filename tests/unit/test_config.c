@@ -539,6 +539,9 @@ Test(config_error, reads_well)
 			"slab|anon|file[>=SIZE]:local|interleave|weighted|bind=NODES|preferred="
 			"NODES,...; "
 			"using slab:local,anon:local,file:interleave"},
+		{"NUMALIFT_LOG", "  ~lo ud~ ",
+			"NUMALIFT_LOG: '~lo ud~' at position 3: unknown word; accepted: "
+			"off|error|warn|info|debug; using warn"},
 		{"NUMALIFT_WEIGHTS", "0:1,1",
 			"NUMALIFT_WEIGHTS: at position 6: ':WEIGHT' expected; accepted: "
 			"NODE:WEIGHT,... like 0:3,1:1; ignored"},

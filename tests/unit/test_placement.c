@@ -259,6 +259,23 @@ Test(placement, weighted)
 	}
 }
 
+/* "Fast" is the fastest tier of which anything may be used. */
+Test(placement, fast_within_the_cpuset)
+{
+	static struct fake_machine m;
+	struct lift_decision d;
+	struct lift_config cfg;
+
+	fake_machine_init(&m);
+	for (int n = 0; n < 6; n++)
+		fake_machine_add(&m, n, true, LIFT_GIB)->kernel_tier = n / 2;
+	fake_machine_done(&m);
+	m.view.allowed = fake_nodes("2-5");
+	set_place(&cfg, "anon:local", "");
+	cr_assert_eq(lift_place_decide(&cfg, &m.view, LIFT_CLASS_ANON, 1, 0, 4, &d), 0);
+	expect_decision(&d, LIFT_PLACE_NODES, MANY, "2-3", -1, "two of three tiers");
+}
+
 Test(placement, class_and_size_choose_the_rule)
 {
 	static struct fake_machine m;

@@ -125,6 +125,7 @@ Test(procparse, nodemasks)
 		{"00000001,80000000,00000000", 0, "63-64"},
 		{"ff", 0, "0-7"},
 		{"FF", 0, "0-7"},
+		{"Aa", 0, "1,3,5,7"},
 		{"0", 0, ""},
 		{"1,0", 0, "32"},
 		{"", -EINVAL, NULL},
@@ -438,6 +439,33 @@ Test(procparse, numa_maps_policies)
 		cr_expect(lift_text_is(m.policy, rows[i].policy), "'%s'", rows[i].policy);
 		cr_expect_eq(m.anon_pages, 3);
 		cr_expect_eq(m.nr_nodes, 1);
+	}
+}
+
+/* The two policies of two words, and words that only begin like them. */
+Test(procparse, numa_maps_policies_are_not_glued)
+{
+	static const struct {
+		const char *line;
+		const char *policy;
+		bool heap;
+	} rows[] = {
+		{"7f00 prefer heap", "prefer", true},
+		{"7f00 weighted heap", "weighted", true},
+		{"7f00 bind:0 (many):1 heap", "bind:0", true},
+		{"7f00 bind:0 interleave:1 heap", "bind:0", true},
+		{"7f00 prefer", "prefer", false},
+		{"7f00 prefer (many)", "prefer (many)", false},
+		{"7f00 weighted  interleave", "weighted", false},
+	};
+
+	for (size_t i = 0; i < SIZE(rows); i++) {
+		struct lift_numa_maps_line m;
+		size_t len = strlen(rows[i].line);
+
+		cr_assert_eq(lift_parse_numa_maps_line(tight(rows[i].line, len), len, &m), 0);
+		cr_expect(lift_text_is(m.policy, rows[i].policy), "'%s'", rows[i].line);
+		cr_expect_eq(m.heap, rows[i].heap, "'%s'", rows[i].line);
 	}
 }
 

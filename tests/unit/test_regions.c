@@ -393,10 +393,39 @@ Test(regions, check_notices)
 	BROKEN(a->info.range.end = 25, a->info.range.end = 10);
 	BROKEN(a->info.range.end = 0, a->info.range.end = 10);
 	BROKEN((a->info.range.end = 20, r.bytes += 10), (a->info.range.end = 10, r.bytes -= 10));
+	BROKEN((a->info.range.end = 0, r.bytes -= 10), (a->info.range.end = 10, r.bytes += 10));
 	BROKEN(root->parent = a, root->parent = NULL);
 	BROKEN(root->left->parent = a, root->left->parent = root);
 	BROKEN(root->right->parent = a, root->right->parent = root);
 	BROKEN(r.free->right->right = r.free, r.free->right->right = &records[9]);
+}
+
+/* In and out in no order, so that every shape of imbalance comes up and is seen right away. */
+Test(regions, balance_after_every_step)
+{
+	enum { NR = 200 };
+	static struct lift_region some[NR];
+	static bool there[NR];
+	struct lift_regions r;
+	uint32_t x = 1;
+
+	lift_regions_init(&r);
+	lift_regions_add_memory(&r, some, NR);
+	for (unsigned step = 0; step < 20000; step++) {
+		uint32_t at;
+
+		x = x * 1664525u + 1013904223u;
+		at = (x >> 8) % NR;
+		if (there[at]) {
+			cr_assert_eq(lift_regions_cut(&r, R(at * 2, at * 2 + 1), NULL), 0);
+		} else {
+			struct lift_region_info i = info(at * 2, at * 2 + 1, 0, 0);
+
+			cr_assert_eq(lift_regions_insert(&r, &i), 0);
+		}
+		there[at] = !there[at];
+		cr_assert(lift_regions_check(&r), "step %u", step);
+	}
 }
 
 /* A hundred thousand ranges in, looked up and out, in orders that unbalance a plain tree. */

@@ -96,6 +96,8 @@ Test(tiers, first_source_that_says_something)
 		char what[20];
 
 		fake_machine_init(&m);
+		/* No memory, no say: first, last, its missing figures and CPUs spoil nothing. */
+		fake_machine_add(&m, 8, false, 0);
 		for (int n = 0; n < 3; n++) {
 			struct lift_topo_node *node =
 				fake_machine_add(&m, n, rows[i].cpu[n], LIFT_GIB);
@@ -104,7 +106,6 @@ Test(tiers, first_source_that_says_something)
 			node->read_bandwidth_mbs = rows[i].bandwidth[n];
 			node->kernel_tier = rows[i].tier[n];
 		}
-		/* No memory, no say: neither its missing figures nor its CPUs spoil the rest. */
 		fake_machine_add(&m, 9, false, 0);
 		fake_machine_done(&m);
 		snprintf(what, sizeof(what), "row %zu", i);
@@ -128,6 +129,34 @@ Test(tiers, factor_is_measured_from_the_fastest_of_the_tier)
 	m.topo.node[3].read_latency_ns = 227;
 	fake_machine_done(&m);
 	expect_tiers(&m.tiers, "0,1;2;3", LIFT_FACT_HMAT, "227");
+}
+
+Test(tiers, as_many_nodes_as_there_can_be_in_any_order)
+{
+	struct lift_nodeset want = fake_nodes("0-31");
+	static struct fake_machine m;
+
+	/* The higher half is slower; described from the highest id down. */
+	fake_machine_init(&m);
+	for (int n = LIFT_TOPO_NODES - 1; n >= 0; n--)
+		fake_machine_add(&m, n, true, LIFT_GIB)->read_latency_ns = n < 32 ? 100 : 200;
+	fake_machine_done(&m);
+	cr_assert_eq(m.tiers.nr, 2);
+	cr_expect(lift_nodeset_equal(&m.tiers.tier[0], &want));
+	cr_expect_eq(lift_nodeset_count(&m.tiers.tier[1]), 32);
+}
+
+Test(tiers, cost_comes_before_id)
+{
+	static struct fake_machine m;
+
+	fake_machine_init(&m);
+	fake_machine_add(&m, 9, true, LIFT_GIB)->kernel_tier = 1;
+	fake_machine_add(&m, 2, true, LIFT_GIB)->kernel_tier = 3;
+	fake_machine_add(&m, 5, true, LIFT_GIB)->kernel_tier = 2;
+	fake_machine_add(&m, 7, true, LIFT_GIB)->kernel_tier = 1;
+	fake_machine_done(&m);
+	expect_tiers(&m.tiers, "7,9;5;2", LIFT_FACT_KERNEL_TIER, "reversed");
 }
 
 Test(tiers, distance_ranks_nodes_without_cpus)

@@ -55,6 +55,7 @@ Test(topology, nearest)
 		{0, "", -1},
 		{0, "6,900", 6},
 		{9, "9", -1},
+		{3, "0-2", 0},
 	};
 
 	fake_machine_eight(&m);
