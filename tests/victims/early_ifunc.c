@@ -9,7 +9,7 @@ static int one(void)
 	return found ? 1 : 0;
 }
 
-static int (*resolve(void))(void)
+__attribute__((used)) static int (*resolve(void))(void)
 {
 	found = malloc(3000);
 	if (found)

@@ -10,7 +10,6 @@ int main(void)
 	long limit = 0;
 	static char *small[500];
 	static char *large[100];
-	int refused = 0;
 	long used = 0;
 
 	if (!file || fscanf(file, "%ld", &limit) != 1 || limit > 300000)
@@ -38,7 +37,6 @@ int main(void)
 			memset(small[i], 1, 10);
 		else if (errno != ENOMEM)
 			FAIL("refused with errno %d", errno);
-		refused += !small[i];
 	}
 	for (int i = 0; i < 500; i++)
 		free(small[i]);

@@ -19,6 +19,7 @@ int main(void)
 	volatile size_t huge[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 15, SIZE_MAX - 4095,
 		SIZE_MAX - 65536, (size_t)PTRDIFF_MAX + 1, (size_t)PTRDIFF_MAX, (size_t)1 << 62};
 	volatile size_t half = (size_t)1 << 32;
+	volatile size_t wide[] = {(size_t)1 << 62, (size_t)1 << 46};
 	volatile size_t none = 0;
 	char *kept = malloc(100);
 
@@ -48,8 +49,8 @@ int main(void)
 	REFUSED(reallocarray(kept, half, half));
 	REFUSED(reallocarray(kept, SIZE_MAX / 8 + 3, 8));
 	/* an alignment so large that size + alignment wraps */
-	REFUSED(memalign((size_t)1 << 62, (size_t)3 << 61));
-	REFUSED(aligned_alloc((size_t)1 << 46, PTRDIFF_MAX - 64));
+	REFUSED(memalign(wide[0], (size_t)3 << 61));
+	REFUSED(aligned_alloc(wide[1], PTRDIFF_MAX - 64));
 	for (int i = 0; i < 100; i++)
 		CHECK(kept[i] == 7);
 	kept = realloc(kept, 200);
