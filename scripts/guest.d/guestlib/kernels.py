@@ -162,6 +162,9 @@ def fetch(name, say=lambda text: None, refresh=False):
 
 
 def _unpack(apt, packages, release):
+    for name in os.listdir(os.path.join(cache_dir(), "kernels")):
+        if name.startswith(".partial-"):    # of a call that was killed: the lock is ours now
+            shutil.rmtree(_folder(name), ignore_errors=True)
     partial = tempfile.mkdtemp(prefix=".partial-", dir=os.path.join(cache_dir(), "kernels"))
     try:
         tree = os.path.join(partial, "tree")

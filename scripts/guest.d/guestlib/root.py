@@ -43,7 +43,7 @@ class Root:
         self.ldd_env = ldd_env or {}
         self.elf_done = set()
         for d in BASE_DIRS:
-            self.entries[d] = ("dir", 0o1777 if d in ("tmp", "var/tmp") else 0o755)
+            self.entries[d] = ("dir", 0o1777 if d in ("tmp", "var/tmp", "out") else 0o755)
         for name, target in MERGED.items():
             self.entries[name] = ("link", target)
         for name, text in ETC.items():
