@@ -9,4 +9,6 @@
 __attribute__((visibility("hidden"))) void *lift_own_mmap(
 	void *addr, size_t len, int prot, int flags, int fd, off_t off);
 
+__attribute__((visibility("hidden"))) void *lift_own_malloc(size_t n);
+
 #endif

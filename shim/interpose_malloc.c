@@ -17,6 +17,7 @@
 #include "shim/compiler.h"
 #include "shim/early.h"
 #include "shim/heap.h"
+#include "shim/interpose.h"
 #include "shim/lifecycle.h"
 #include "shim/mi.h"
 #include "shim/next.h"
@@ -141,6 +142,9 @@ LIFT_EXPORT void *malloc(size_t n)
 	}
 	return malloc_slow(n);
 }
+
+__attribute__((alias("malloc"), visibility("hidden"), nothrow, leaf, malloc, alloc_size(1))) void *lift_own_malloc(
+	size_t n);
 
 LIFT_EXPORT void *calloc(size_t nmemb, size_t size)
 {

@@ -79,7 +79,7 @@ static int leave(struct lift_args *a, int status)
 
 int lift_args_usage(const struct lift_args *a)
 {
-	fprintf(stderr, "Usage: numalift %s %s\nTry 'numalift %s --help'.\n", a->cmd->name,
+	(void)fprintf(stderr, "Usage: numalift %s %s\nTry 'numalift %s --help'.\n", a->cmd->name,
 		a->cmd->usage, a->cmd->name);
 	return LIFT_EXIT_USAGE;
 }
@@ -216,17 +216,17 @@ int lift_args_done(const struct lift_args *a)
 
 static void help_option(const struct lift_cli_option *o, FILE *out)
 {
-	fputs("  ", out);
+	(void)fputs("  ", out);
 	if (o->letter)
-		fprintf(out, "-%c, ", o->letter);
-	fprintf(out, "--%s", o->name);
+		(void)fprintf(out, "-%c, ", o->letter);
+	(void)fprintf(out, "--%s", o->name);
 	if (o->arg)
-		fprintf(out, "=%s", o->arg);
-	fprintf(out, "\n        %s\n", o->help);
+		(void)fprintf(out, "=%s", o->arg);
+	(void)fprintf(out, "\n        %s\n", o->help);
 	if (o->accepted)
-		fprintf(out, "        Accepted: %s\n", o->accepted);
+		(void)fprintf(out, "        Accepted: %s\n", o->accepted);
 	if (o->standard && *o->standard)
-		fprintf(out, "        Default: %s\n", o->standard);
+		(void)fprintf(out, "        Default: %s\n", o->standard);
 }
 
 void lift_args_help(const struct lift_command *cmd, FILE *out)
@@ -239,7 +239,8 @@ void lift_args_help(const struct lift_command *cmd, FILE *out)
 	const struct lift_cli_option *option;
 	size_t nr = cmd->options(&option);
 
-	fprintf(out, "Usage: numalift %s %s\n\n%s\nOptions:\n", cmd->name, cmd->usage, cmd->text);
+	(void)fprintf(
+		out, "Usage: numalift %s %s\n\n%s\nOptions:\n", cmd->name, cmd->usage, cmd->text);
 	for (size_t i = 0; i < nr; i++)
 		help_option(&option[i], out);
 	help_option(&help_itself, out);

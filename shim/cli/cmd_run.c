@@ -108,6 +108,7 @@ static int start(char **argv, const char *const *given, const char *asked_librar
 
 	if (lift_library_find(asked_library, library, &why)) {
 		lift_cli_say("%s", why);
+		free(why);
 		return LIFT_EXIT_FAILED;
 	}
 	rc = lift_program_find(argv[0], path);
@@ -122,6 +123,8 @@ static int start(char **argv, const char *const *given, const char *asked_librar
 			lift_cli_say("LD_PRELOAD has %s already, which is used instead of %s",
 				other, library);
 		set("LD_PRELOAD", preload, verbose);
+		free(preload);
+		free(other);
 	}
 	for (size_t i = 0; i < LIFT_SETTINGS_MAX && (o = lift_config_option(i)); i++)
 		if (given[i])

@@ -303,9 +303,9 @@ static void print_tiers(const struct view *v)
 {
 	char nodes[LIFT_TEXT_NODES];
 
-	printf("\nTiers, fastest first (from %s):\n", tiers_source(v));
+	(void)printf("\nTiers, fastest first (from %s):\n", tiers_source(v));
 	for (unsigned i = 0; i < v->tiers.nr; i++)
-		printf("  %u: %s %s\n", i, node_or_nodes(&v->tiers.tier[i]),
+		(void)printf("  %u: %s %s\n", i, node_or_nodes(&v->tiers.tier[i]),
 			lift_text_nodes(&v->tiers.tier[i], nodes));
 }
 
@@ -324,7 +324,7 @@ static void print_distances(const struct view *v)
 		for (unsigned j = 0; j < v->topo.nr; j++)
 			lift_table_add(&t, number_or_dash(v->topo.distance[i][j], ""));
 	}
-	printf("\nDistances (from %s):\n", base_source(v));
+	(void)printf("\nDistances (from %s):\n", base_source(v));
 	lift_table_print(&t, stdout);
 	lift_table_fini(&t);
 }
@@ -387,7 +387,7 @@ static void print_sources(const struct view *v)
 		print_source(
 			&t, "weight", &kernel_weight, "kernel weighted interleave", v->topo.nr);
 	print_source(&t, "kind", &kind, "hwloc", v->topo.nr);
-	printf("\nWhere it comes from:\n");
+	(void)printf("\nWhere it comes from:\n");
 	lift_table_print(&t, stdout);
 	lift_table_fini(&t);
 }
@@ -401,11 +401,12 @@ static void print_human(const struct view *v)
 	if (v->from_xml || !v->has_hwloc)
 		return;
 	if (v->nr_disagreements == 0)
-		printf("\nhwloc (API %s) agrees.\n", v->hwloc.api);
+		(void)printf("\nhwloc (API %s) agrees.\n", v->hwloc.api);
 	else
-		printf("\nhwloc (API %s) disagrees (the library goes by sysfs):\n", v->hwloc.api);
+		(void)printf(
+			"\nhwloc (API %s) disagrees (the library goes by sysfs):\n", v->hwloc.api);
 	for (unsigned i = 0; i < v->nr_disagreements; i++)
-		printf("  %s\n", v->disagreement[i]);
+		(void)printf("  %s\n", v->disagreement[i]);
 }
 
 /* --- for machines --------------------------------------------------------------------------------

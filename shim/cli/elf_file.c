@@ -85,11 +85,11 @@ static void name_machine(char ret[24], unsigned class, unsigned machine)
 		if (known[i].machine != machine)
 			continue;
 		/* x32 is the one case where the machine alone would mislead. */
-		snprintf(ret, 24, "%s%s", known[i].name,
+		(void)snprintf(ret, 24, "%s%s", known[i].name,
 			machine == EM_X86_64 && class == ELFCLASS32 ? " (x32)" : "");
 		return;
 	}
-	snprintf(ret, 24, "machine %u", machine);
+	(void)snprintf(ret, 24, "machine %u", machine);
 }
 
 /* --- symbols -----------------------------------------------------------------------------------

@@ -32,23 +32,23 @@ static void put_string(struct lift_json *j, const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
 
-	fputc('"', j->out);
+	(void)fputc('"', j->out);
 	while (*s) {
 		unsigned n = utf8(s);
 
 		if (n == 0) {
-			fputs("\\ufffd", j->out);
+			(void)fputs("\\ufffd", j->out);
 			s++;
 		} else if (*s == '"' || *s == '\\') {
-			fprintf(j->out, "\\%c", *s++);
+			(void)fprintf(j->out, "\\%c", *s++);
 		} else if (*s < ' ') {
-			fprintf(j->out, "\\u%04x", *s++);
+			(void)fprintf(j->out, "\\u%04x", *s++);
 		} else {
-			fwrite(s, 1, n, j->out);
+			(void)fwrite(s, 1, n, j->out);
 			s += n;
 		}
 	}
-	fputc('"', j->out);
+	(void)fputc('"', j->out);
 }
 
 /* What comes in front of a value. */
@@ -56,19 +56,19 @@ static void item(struct lift_json *j, const char *key)
 {
 	if (j->depth == 0)
 		return;
-	fputs(j->begun[j->depth] ? ",\n" : "\n", j->out);
+	(void)fputs(j->begun[j->depth] ? ",\n" : "\n", j->out);
 	j->begun[j->depth] = true;
-	fprintf(j->out, "%*s", (int)(2 * j->depth), "");
+	(void)fprintf(j->out, "%*s", (int)(2 * j->depth), "");
 	if (key) {
 		put_string(j, key);
-		fputs(": ", j->out);
+		(void)fputs(": ", j->out);
 	}
 }
 
 static void begin(struct lift_json *j, const char *key, char open, char close)
 {
 	item(j, key);
-	fputc(open, j->out);
+	(void)fputc(open, j->out);
 	j->depth++;
 	j->begun[j->depth] = false;
 	j->close[j->depth] = close;
@@ -91,10 +91,10 @@ void lift_json_end(struct lift_json *j)
 
 	j->depth--;
 	if (!empty)
-		fprintf(j->out, "\n%*s", (int)(2 * j->depth), "");
-	fputc(close, j->out);
+		(void)fprintf(j->out, "\n%*s", (int)(2 * j->depth), "");
+	(void)fputc(close, j->out);
 	if (j->depth == 0)
-		fputc('\n', j->out);
+		(void)fputc('\n', j->out);
 }
 
 void lift_json_string(struct lift_json *j, const char *key, const char *value)
@@ -103,26 +103,26 @@ void lift_json_string(struct lift_json *j, const char *key, const char *value)
 	if (value)
 		put_string(j, value);
 	else
-		fputs("null", j->out);
+		(void)fputs("null", j->out);
 }
 
 void lift_json_number(struct lift_json *j, const char *key, int64_t value)
 {
 	item(j, key);
-	fprintf(j->out, "%" PRId64, value);
+	(void)fprintf(j->out, "%" PRId64, value);
 }
 
 void lift_json_bool(struct lift_json *j, const char *key, bool value)
 {
 	item(j, key);
-	fputs(value ? "true" : "false", j->out);
+	(void)fputs(value ? "true" : "false", j->out);
 }
 
 void lift_json_known(struct lift_json *j, const char *key, uint64_t value)
 {
 	item(j, key);
 	if (value)
-		fprintf(j->out, "%" PRIu64, value);
+		(void)fprintf(j->out, "%" PRIu64, value);
 	else
-		fputs("null", j->out);
+		(void)fputs("null", j->out);
 }

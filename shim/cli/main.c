@@ -25,11 +25,11 @@ void lift_cli_say(const char *fmt, ...)
 
 	/* In the order in which things were said, where both streams go to one file. */
 	(void)fflush(stdout);
-	fputs("numalift: ", stderr);
+	(void)fputs("numalift: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	(void)vfprintf(stderr, fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	(void)fputc('\n', stderr);
 }
 
 int lift_cli_finish(int status)
@@ -42,16 +42,17 @@ int lift_cli_finish(int status)
 
 static void usage(FILE *out)
 {
-	fputs("Usage: numalift COMMAND [OPTION]...\n"
-	      "       numalift --help | --version\n\n"
-	      "Places the memory of unmodified programs on NUMA nodes by what it is for.\n\n"
-	      "Commands:\n",
+	(void)fputs("Usage: numalift COMMAND [OPTION]...\n"
+		    "       numalift --help | --version\n\n"
+		    "Places the memory of unmodified programs on NUMA nodes by what it is for.\n\n"
+		    "Commands:\n",
 		out);
 	for (size_t i = 0; i < NR_COMMANDS; i++)
-		fprintf(out, "  %-10s%s\n", commands[i]->name, commands[i]->summary);
-	fputs("\n'numalift COMMAND --help' tells more about each; numalift(1) and libnumalift(7) "
-	      "are the\n"
-	      "manual.\n",
+		(void)fprintf(out, "  %-10s%s\n", commands[i]->name, commands[i]->summary);
+	(void)fputs(
+		"\n'numalift COMMAND --help' tells more about each; numalift(1) and libnumalift(7) "
+		"are the\n"
+		"manual.\n",
 		out);
 }
 
@@ -82,7 +83,7 @@ int main(int argc, char **argv)
 		return lift_cli_finish(LIFT_EXIT_OK);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
-		puts("numalift " LIFT_VERSION);
+		(void)puts("numalift " LIFT_VERSION);
 		return lift_cli_finish(LIFT_EXIT_OK);
 	}
 	for (size_t i = 0; i < NR_COMMANDS; i++)

@@ -73,10 +73,10 @@ static void put_wrapped(FILE *out, const char *text, size_t indent, size_t colum
 			n--;
 		if (n == 0)
 			break; /* one word that is longer than a line */
-		fprintf(out, "%.*s\n%*s", (int)n, text, (int)indent, "");
+		(void)fprintf(out, "%.*s\n%*s", (int)n, text, (int)indent, "");
 		text += n + 1;
 	}
-	fprintf(out, "%s\n", text);
+	(void)fprintf(out, "%s\n", text);
 }
 
 void lift_report_print(const struct lift_report *r, FILE *out)
@@ -94,14 +94,14 @@ void lift_report_print(const struct lift_report *r, FILE *out)
 		const struct lift_report_line *line = &r->line[i];
 
 		if (strcmp(group, line->group) != 0)
-			fprintf(out, "%s%s\n", *group ? "\n" : "", line->group);
+			(void)fprintf(out, "%s%s\n", *group ? "\n" : "", line->group);
 		group = line->group;
-		fprintf(out, "  %-*s  %-*s  ", (int)width, line->name, VERDICT_COLUMNS,
+		(void)fprintf(out, "  %-*s  %-*s  ", (int)width, line->name, VERDICT_COLUMNS,
 			verdict_name(line->verdict));
 		put_wrapped(out, line->finding, indent, columns);
 		if (!line->remedy)
 			continue;
-		fprintf(out, "%*s-> ", (int)indent, "");
+		(void)fprintf(out, "%*s-> ", (int)indent, "");
 		put_wrapped(out, line->remedy, indent + 3, columns);
 	}
 }

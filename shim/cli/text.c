@@ -35,9 +35,9 @@ const char *lift_text_bytes(uint64_t bytes, char ret[LIFT_TEXT_BYTES])
 		v /= 1024;
 	/* Round figures without a fraction, others with one digit of it. */
 	if (u == 0 || v >= 100 || v == (double)(uint64_t)v)
-		snprintf(ret, LIFT_TEXT_BYTES, "%.0f %s", v, unit[u]);
+		(void)snprintf(ret, LIFT_TEXT_BYTES, "%.0f %s", v, unit[u]);
 	else
-		snprintf(ret, LIFT_TEXT_BYTES, "%.1f %s", v, unit[u]);
+		(void)snprintf(ret, LIFT_TEXT_BYTES, "%.1f %s", v, unit[u]);
 	return ret;
 }
 
@@ -100,10 +100,10 @@ void lift_table_print(const struct lift_table *t, FILE *out)
 		int w = (int)width[column];
 
 		if (t->align[column] == '>')
-			fprintf(out, "%*s", w, t->cell[i]);
+			(void)fprintf(out, "%*s", w, t->cell[i]);
 		else
-			fprintf(out, "%-*s", last ? 0 : w, t->cell[i]);
-		fputs(last ? "\n" : "  ", out);
+			(void)fprintf(out, "%-*s", last ? 0 : w, t->cell[i]);
+		(void)fputs(last ? "\n" : "  ", out);
 	}
 }
 
