@@ -112,6 +112,14 @@ static void start(const struct victim_row *row, bool preloaded, struct victim_ou
 	cr_assert(refused == 0, "cannot start %s: %s", path, strerror(-refused));
 }
 
+/* Results are reported line by line, so that a text may have only one. */
+static void one_line(char *text)
+{
+	for (; *text; text++)
+		if (*text == '\n')
+			*text = ' ';
+}
+
 /* What is wrong with an outcome, as one text; "" when it is right. */
 static void judge(const struct victim_row *row, const struct victim_outcome *got,
 	const struct victim_outcome *plain, char *text, size_t size)
@@ -163,6 +171,7 @@ void victim_row_check(const struct victim_row *row, bool preloaded)
 	if (compare)
 		start(row, false, &plain);
 	judge(row, &got, compare ? &plain : NULL, text, sizeof(text));
+	one_line(text);
 	if (row->as_plain && !preloaded) /* it only has to run */
 		cr_assert(WIFEXITED(got.status) && !got.hung, "%s", text);
 	else if (*text && row->hard && preloaded)
