@@ -460,25 +460,21 @@ static void add_probe(struct lift_check *c, const char *name, int rc, int err, c
 
 void lift_check_extras(struct lift_check *c)
 {
-	static const struct {
-		unsigned bit;
-		const char *name;
-	} features[] = {{15, "write-protect async"}, {18, "read-write-protect async"}};
-	char fine[128] = "available without privileges";
+	/* The newer of these bits are not in bookworm's headers. */
+	enum { UFFD_WP_ASYNC = 1 << 15, UFFD_RWP_ASYNC = 1 << 18 };
 	struct lift_probe_uffd uffd;
+	char *fine;
 	int err;
 	int rc;
 
 	rc = lift_probe_move_pages(&err);
 	add_probe(c, "move-pages", rc, err, "a process can move its own pages");
 	rc = lift_probe_uffd(&uffd);
-	for (size_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
-		if (!(uffd.features >> features[i].bit & 1))
-			continue;
-		strcat(fine, ", ");
-		strcat(fine, features[i].name);
-	}
+	fine = lift_text("available without privileges%s%s",
+		uffd.features & UFFD_WP_ASYNC ? ", write-protect async" : "",
+		uffd.features & UFFD_RWP_ASYNC ? ", read-write-protect async" : "");
 	add_probe(c, "userfaultfd", rc, uffd.err, fine);
+	free(fine);
 	rc = lift_probe_pagemap_scan(&err);
 	add_probe(c, "pagemap-scan", rc, err, "available");
 }

@@ -30,7 +30,8 @@ def bad_value(variable):
 
 
 def environment(**more):
-    env = {k: os.environ[k] for k in ('PATH', 'HOME', 'TMPDIR') if k in os.environ}
+    keep = ('PATH', 'HOME', 'TMPDIR', 'ASAN_OPTIONS', 'UBSAN_OPTIONS')
+    env = {k: os.environ[k] for k in keep if k in os.environ}
     env['LC_ALL'] = 'C'
     env.update(more)
     return env
