@@ -24,11 +24,12 @@ struct lift_credits {
 };
 
 /*
- * Debt that a node can run up by lift_credits_debit(), in rounds. A node with more local memory
- * than that is left out of the interleave for so long and no longer: credits steer what is
- * allocated now, they do not repay what a program did an hour ago.
+ * Debt that a node can run up by lift_credits_debit(), in rounds: as in the 2013 series, where a
+ * refill sets the batches of all zones anew. A node with more local memory than that is left out
+ * of the interleave for a round and no longer: credits steer what is allocated now, they do not
+ * repay what a program did an hour ago, and a region is in proportion in itself but for a round.
  */
-#define LIFT_CREDITS_DEBT_ROUNDS 8
+#define LIFT_CREDITS_DEBT_ROUNDS 1
 
 /*
  * Full credits for the nodes of @weights[0..nr): shares of @round_bytes in proportion to their
@@ -73,7 +74,6 @@ void lift_credits_debit(struct lift_credits *c, int node, uint64_t bytes);
 uint64_t lift_chunk_bytes(uint64_t region_bytes, uint64_t batch_bytes, uint64_t max_chunks);
 
 #define LIFT_CHUNKS_AUTO 64
-#define LIFT_CHUNKS_MAX 256 /* a good max_chunks: 1/64 of the default vm.max_map_count's quarter   \
-			     */
+#define LIFT_CHUNKS_MAX 256 /* a good max_chunks: 1/64 of a quarter of the default max_map_count */
 
 #endif

@@ -125,7 +125,8 @@ static void decide_interleave(const struct lift_machine_view *view, const struct
 		place(ret, LIFT_PLACE_CHUNKS, BALANCED_MANY, &reach->fast,
 			"batch interleave over the fast nodes; the kernel promotes");
 	else
-		none(ret, "a policy would end kernel balancing, which takes no flag here");
+		place(ret, LIFT_PLACE_CHUNKS, LIFT_MPOL_PREFERRED, &reach->fast,
+			"batch interleave over the fast nodes; not balanced by this kernel any more");
 }
 
 static void decide_weighted(const struct lift_config *cfg, const struct lift_machine_view *view,

@@ -72,10 +72,12 @@ struct lift_decision {
  * balancing. "Tier" and "fast" mean what is left of the tiers within the allowed nodes.
  *
  * With kernel balancing on: a policy without MPOL_F_NUMA_BALANCING takes its range out of it, so
- *   - local and interleave on several tiers use PREFERRED_MANY with the flag, or NONE where the
- *     flag is refused: the kernel's promotion is worth more than a first placement. (BIND takes
- *     the flag on older kernels, but kills the program when its nodes are full.)
- *   - interleave on one tier stays without the flag: its pages are meant to stay where they are.
+ *   - local on several tiers uses PREFERRED_MANY with the flag, or NONE where the flag is
+ *     refused: the kernel's promotion is worth more than a first placement. (BIND takes the flag
+ *     on older kernels, but kills the program when its nodes are full.)
+ *   - interleave is done in any case, on several tiers with the flag where it is accepted: the
+ *     flag lets the kernel bring a page back to its own node, no other; on one tier there is no
+ *     need of that.
  *   - bind, preferred and weighted were asked for by name and are done, with the flag where
  *     it is accepted.
  *

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "policy/classify.h"
 #include "shim/compiler.h"
 #include "shim/foreign.h"
 #include "shim/fork.h"
@@ -109,6 +110,22 @@ static int decide_mode(void)
 	return LIFT_MODE_ACTIVE;
 }
 
+/* Is large anonymous memory to lie elsewhere than small blocks? Then large blocks must not come from mimalloc. */
+static bool large_blocks_differ(void)
+{
+	const struct lift_place_rule *slab = lift_config_rule(&config, LIFT_CLASS_SLAB, 0);
+	const struct lift_place_rule *r;
+
+	for (unsigned i = 0; i < config.place.nr; i++) {
+		r = &config.place.rule[i];
+		if (r->cls == LIFT_CLASS_ANON && r->min_bytes < LIFT_LARGE_MIN &&
+			(r->how != slab->how || r->nodes.kind != slab->nodes.kind ||
+				!lift_nodeset_equal(&r->nodes.set, &slab->nodes.set)))
+			return true;
+	}
+	return false;
+}
+
 /* --- boot --------------------------------------------------------------------------------------------- */
 
 static void boot(void)
@@ -127,6 +144,8 @@ static void boot(void)
 				top = node + 1;
 		}
 		lift_place_boot(nr);
+		if (nr > 1 && large_blocks_differ())
+			lift_heap_large_min = LIFT_LARGE_BYTES;
 		lift_heap_boot(nr > 1 ? top : 1);
 	}
 	__atomic_store_n(&lift_mode_now, mode, __ATOMIC_RELEASE);

@@ -168,13 +168,13 @@ Test(placement, interleave)
 			MANY, "0"},
 		{fake_machine_three, "anon:interleave", "1-2", 0, 0, 0, LIFT_PLACE_NODES, MANY,
 			"1"},
-		/* kernel balancing: one tier stays plain, several need the flag */
+		/* kernel balancing: one tier stays plain, several take the flag where there is one */
 		{fake_machine_flat_two, "anon:interleave", NULL, BALANCING, 0, 0, LIFT_PLACE_CHUNKS,
 			PREFERRED, "0-1"},
 		{fake_machine_three, "anon:interleave", NULL, BALANCING, 0, 0, LIFT_PLACE_CHUNKS,
 			MANY | FLAG, "0-1"},
 		{fake_machine_three, "anon:interleave", NULL, BALANCING | OLD, 0, 0,
-			LIFT_PLACE_NONE, 0, ""},
+			LIFT_PLACE_CHUNKS, PREFERRED, "0-1"},
 	};
 
 	run(rows, SIZE(rows));
