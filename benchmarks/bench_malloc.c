@@ -609,8 +609,16 @@ enum { PATH_CALLS = 4000, PATH_LIVE = 8 };
 
 static void *path_block[PATH_CALLS];
 
+/* A function of its own, under its own name. clang has no noipa and makes no clones of such
+ * functions. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define APART __attribute__((noipa))
+#else
+#define APART __attribute__((noinline))
+#endif
+
 #define PATH_BODY(prefix, name, get, put)                                                          \
-	static __attribute__((noipa)) void prefix##get_##name(unsigned from, unsigned to)          \
+	static APART void prefix##get_##name(unsigned from, unsigned to)                           \
 	{                                                                                          \
 		for (unsigned i = from; i < to; i++) {                                             \
 			void *p = path_block[i];                                                   \
@@ -620,7 +628,7 @@ static void *path_block[PATH_CALLS];
 			path_block[i] = p;                                                         \
 		}                                                                                  \
 	}                                                                                          \
-	static __attribute__((noipa)) void prefix##put_##name(unsigned from, unsigned to)          \
+	static APART void prefix##put_##name(unsigned from, unsigned to)                           \
 	{                                                                                          \
 		for (unsigned i = from; i < to; i++) {                                             \
 			void *p = path_block[i];                                                   \
@@ -716,7 +724,7 @@ static void *foreign_malloc(void *unused)
 	return NULL;
 }
 
-static __attribute__((noipa)) void put_foreign_64(void)
+static APART void put_foreign_64(void)
 {
 	for (unsigned i = 0; i < PATH_CALLS; i++)
 		free(path_block[i]);
