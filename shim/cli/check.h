@@ -21,6 +21,7 @@ struct lift_check {
 	struct lift_tiers tiers;
 	struct lift_machine_view view;
 	struct lift_nodeset usable; /* with memory, and allowed */
+	unsigned nr_tiers;          /* that have a usable node */
 	bool has_topo;
 	bool has_tiers;
 	const char *why_not; /* the library places nothing; NULL: it does */

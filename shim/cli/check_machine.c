@@ -216,6 +216,9 @@ static void check_own_policy(struct lift_check *c)
 			"a memory policy (%s) is set here and inherited by programs: it wins, "
 			"nothing is placed",
 			mode_name(mode));
+	if (c->own_mode != LIFT_MPOL_DEFAULT)
+		stop(c, err < 0 ? "a memory policy cannot be asked for"
+				: "a memory policy is set already");
 }
 
 /* --- kernel settings -----------------------------------------------------------------------------
@@ -231,7 +234,7 @@ static void check_balancing(struct lift_check *c)
 	else if (v == 0)
 		lift_report_add(
 			&c->report, "numa-balancing", OK, NULL, "kernel.numa_balancing is off");
-	else if (c->tiers.nr < 2 || c->view.balancing_flag_preferred_many)
+	else if (c->nr_tiers < 2 || c->view.balancing_flag_preferred_many)
 		lift_report_add(&c->report, "numa-balancing", OK, NULL,
 			"kernel.numa_balancing is %" PRIu64 ": the kernel balances beside numalift",
 			v);
@@ -251,6 +254,8 @@ static void check_zone_reclaim(struct lift_check *c)
 	uint64_t v = number("/proc/sys/vm/zone_reclaim_mode");
 
 	c->view.zone_reclaim = v != UNKNOWN && v != 0;
+	if (c->view.zone_reclaim)
+		stop(c, "vm.zone_reclaim_mode asks for local memory");
 	if (!c->view.zone_reclaim)
 		lift_report_add(&c->report, "zone-reclaim", OK, NULL,
 			v == UNKNOWN ? "not in this kernel" : "vm.zone_reclaim_mode is off");
@@ -369,6 +374,12 @@ void lift_check_machine(struct lift_check *c)
 	if (proc_err)
 		c->view.allowed = memory;
 	lift_nodeset_and(&c->usable, &memory, &c->view.allowed);
+	for (unsigned i = 0; i < c->tiers.nr; i++) {
+		struct lift_nodeset left;
+
+		lift_nodeset_and(&left, &c->tiers.tier[i], &c->usable);
+		c->nr_tiers += !lift_nodeset_empty(&left);
+	}
 
 	check_kernel(c);
 	check_proc(c, proc_err);
@@ -417,7 +428,9 @@ static void check_class(struct lift_check *c, enum lift_class cls, uint64_t byte
 			lift_text_nodes(&d.nodes, list), d.why);
 		break;
 	default:
-		lift_report_add(&c->report, name, rule->how == LIFT_HOW_LOCAL ? OK : LIMITED, NULL,
+		/* First touch is what `local` asks for, unless slower nodes are to be avoided. */
+		lift_report_add(&c->report, name,
+			rule->how == LIFT_HOW_LOCAL && c->nr_tiers < 2 ? OK : LIMITED, NULL,
 			"left to the kernel: %s", d.why);
 		break;
 	}
