@@ -17,9 +17,7 @@ static void sort(struct ranked *r, unsigned nr)
 		struct ranked x = r[i];
 		unsigned j = i;
 
-		for (; j > 0 &&
-			(r[j - 1].cost > x.cost || (r[j - 1].cost == x.cost && r[j - 1].id > x.id));
-			j--)
+		for (; j > 0 && r[j - 1].cost > x.cost; j--)
 			r[j] = r[j - 1];
 		r[j] = x;
 	}

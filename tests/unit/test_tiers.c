@@ -151,10 +151,10 @@ Test(tiers, cost_comes_before_id)
 	static struct fake_machine m;
 
 	fake_machine_init(&m);
-	fake_machine_add(&m, 9, true, LIFT_GIB)->kernel_tier = 1;
+	fake_machine_add(&m, 9, true, LIFT_GIB)->kernel_tier = 0;
 	fake_machine_add(&m, 2, true, LIFT_GIB)->kernel_tier = 3;
 	fake_machine_add(&m, 5, true, LIFT_GIB)->kernel_tier = 2;
-	fake_machine_add(&m, 7, true, LIFT_GIB)->kernel_tier = 1;
+	fake_machine_add(&m, 7, true, LIFT_GIB)->kernel_tier = 0;
 	fake_machine_done(&m);
 	expect_tiers(&m.tiers, "7,9;5;2", LIFT_FACT_KERNEL_TIER, "reversed");
 }
@@ -171,6 +171,9 @@ Test(tiers, distance_ranks_nodes_without_cpus)
 	fake_machine_distance(&m, 0, 2, 17);
 	fake_machine_done(&m);
 	expect_tiers(&m.tiers, "0;2;1", LIFT_FACT_DISTANCE, "17 and 60");
+	fake_machine_distance(&m, 0, 1, 20);
+	fake_machine_done(&m);
+	expect_tiers(&m.tiers, "0;1,2", LIFT_FACT_DISTANCE, "17 and 20");
 	fake_machine_distance(&m, 0, 1, 0);
 	fake_machine_distance(&m, 0, 2, 0);
 	fake_machine_done(&m);
