@@ -23,20 +23,20 @@ nm --undefined-only --format=posix "$lib" | awk 'NF > 1 { print $1 }' | sort -u 
 
 foreign=$(comm -13 "$defined" "$undefined" | grep -Evx "$allowed" || true)
 if [ -n "$foreign" ]; then
-	echo "policy/ must not use:" >&2
-	echo "$foreign" >&2
-	exit 1
+    echo "policy/ must not use:" >&2
+    echo "$foreign" >&2
+    exit 1
 fi
 
 # Variables are a side effect as well. Instrumented objects have those of their instrumentation.
 if grep -Eq '^__(asan|ubsan|msan|tsan|sanitizer|sancov|gcov|llvm)_' "$undefined"; then
-	exit 0
+    exit 0
 fi
 state=$(size --format=sysv "$lib" | awk '
-	/^[^ ]+\.o / { object = $1 }
-	$1 ~ /^\.(data|bss|tdata|tbss)$/ && $2 > 0 { print object ": " $2 " bytes in " $1 }')
+    /^[^ ]+\.o / { object = $1 }
+    $1 ~ /^\.(data|bss|tdata|tbss)$/ && $2 > 0 { print object ": " $2 " bytes in " $1 }')
 if [ -n "$state" ]; then
-	echo "policy/ must not have variables:" >&2
-	echo "$state" >&2
-	exit 1
+    echo "policy/ must not have variables:" >&2
+    echo "$state" >&2
+    exit 1
 fi
