@@ -1,4 +1,9 @@
 /* Blocks that come from elsewhere, and other libraries that replace the same calls. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "tests/shim/victim_row.h"
 
 VICTIM(plugin_with_libc_heap, .victim = "foreign_deepbind", .args = {"take"})
@@ -37,3 +42,44 @@ VICTIM(malloc_debug_after, .victim = "plain_work", .after = "libc_malloc_debug.s
 	.env = {"MALLOC_CHECK_=3"})
 VICTIM(malloc_debug_before, .victim = "plain_work", .before = "libc_malloc_debug.so.0",
 	.env = {"MALLOC_CHECK_=3"}, .err_lines = 1)
+
+/* Installed twice and preloaded from both places: two copies of the library in one process. */
+Test(preloaded, two_copies)
+{
+	static char path[] = "/tmp/victim-copy-XXXXXX";
+	static char command[9000];
+	int fd = mkstemp(path);
+
+	cr_assert(fd >= 0);
+	close(fd);
+	snprintf(command, sizeof(command), "cp '%s' '%s'", victim_library(), path);
+	cr_assert(system(command) == 0, "cannot copy the library");
+	struct victim_outcome *got = calloc(1, sizeof(*got));
+	const char *const victims[] = {"plain_work", "align_asked", "beside_preload", "fork_storm"};
+
+	cr_assert(got);
+	snprintf(command, sizeof(command), "%s:%s", victim_library(), path);
+	for (size_t i = 0; i < sizeof(victims) / sizeof(victims[0]); i++) {
+		struct victim_order order = {
+			.path = strdup(victim_path(victims[i])), .preload = command};
+
+		if (victim_run(&order, got) || got->status || strcmp(got->out, "ok\n") != 0 ||
+			victim_lines(got->err) > 1) {
+			unlink(path);
+			cr_assert(0, "%s: status %#x, stdout '%.200s', stderr '%.200s'", victims[i],
+				(unsigned)got->status, got->out, got->err);
+		}
+		free((void *)(size_t)order.path);
+	}
+	unlink(path);
+	free(got);
+}
+
+/* Loaded by dlopen it would replace an allocator in use: it has to refuse, or do no harm. */
+Test(preloaded, loaded_late)
+{
+	struct victim_row row = {.victim = "late_load", .args = {victim_library()}, .err_lines = 1};
+
+	victim_row_check(&row, false);
+	victim_row_check(&row, true);
+}

@@ -21,6 +21,7 @@ VICTIM(threads_of_libc, .victim = "libc_threads")
 VICTIM(million_blocks, .victim = "million")
 
 VICTIM(memory_of_ended_threads, .victim = "thread_leaves")
+VICTIM(small_program, .victim = "small_footprint")
 VICTIM(openmp, .victim = "omp_work")
 
 VICTIM(cxx_all_forms, .victim = "cxx_forms")

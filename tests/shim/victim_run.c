@@ -107,37 +107,36 @@ static bool take(struct stream *stream)
 	return true;
 }
 
-/* Until both streams end, which needs every process that holds them to end. False: it hangs. */
-static bool collect(struct stream stream[2], double deadline)
+/* How long what a program started may outlive it. */
+#define GRACE_SECONDS 5
+
+/*
+ * Reads until both streams have ended and waits for the program. False when it hangs, or when
+ * others hold its streams for long after its end; *ret_ended tells these apart.
+ */
+static bool collect(
+	struct stream stream[2], pid_t pid, double deadline, int *ret_status, bool *ret_ended)
 {
 	struct pollfd wait[2] = {{stream[0].fd, POLLIN, 0}, {stream[1].fd, POLLIN, 0}};
 
-	while (wait[0].fd >= 0 || wait[1].fd >= 0) {
-		double left = deadline - now();
-
-		if (left <= 0)
+	*ret_ended = false;
+	while (wait[0].fd >= 0 || wait[1].fd >= 0 || !*ret_ended) {
+		if (!*ret_ended && waitpid(pid, ret_status, WNOHANG) == pid) {
+			*ret_ended = true;
+			if (deadline > now() + GRACE_SECONDS)
+				deadline = now() + GRACE_SECONDS;
+		}
+		if (now() > deadline)
 			return false;
-		if (poll(wait, 2, (int)(left * 1000) + 1) < 0 && errno != EINTR)
+		bool open_streams = wait[0].fd >= 0 || wait[1].fd >= 0;
+
+		if (poll(wait, 2, open_streams ? 20 : 1) < 0 && errno != EINTR)
 			return false;
 		for (int i = 0; i < 2; i++)
 			if (wait[i].fd >= 0 && wait[i].revents && !take(&stream[i]))
 				wait[i].fd = -1;
 	}
 	return true;
-}
-
-/* Waits for the program; false when it is still there at the deadline. */
-static bool reap(pid_t pid, int *ret_status, double deadline)
-{
-	for (;;) {
-		pid_t got = waitpid(pid, ret_status, WNOHANG);
-
-		if (got == pid || (got < 0 && errno == ECHILD))
-			return true;
-		if (now() > deadline)
-			return false;
-		usleep(1000);
-	}
 }
 
 /* Kills every child there is; those of a program that ended came to us, the subreaper. */
@@ -158,7 +157,7 @@ static void kill_children(void)
 /* Waits for what the program left behind; true when something did not end by itself. */
 static bool end_leftovers(void)
 {
-	double deadline = now() + 5;
+	double deadline = now() + GRACE_SECONDS;
 	bool any = false;
 	pid_t got;
 
@@ -169,7 +168,7 @@ static bool end_leftovers(void)
 			any = true;
 			kill_children();
 		}
-		if (now() > deadline + 5)
+		if (now() > deadline + GRACE_SECONDS)
 			break;
 		usleep(1000);
 	}
@@ -199,12 +198,16 @@ int victim_run(const struct victim_order *order, struct victim_outcome *ret)
 	struct stream stream[2] = {{pipes[0][0], ret->out, 0}, {pipes[1][0], ret->err, 0}};
 	double deadline = now() + (order->seconds ? order->seconds : 60);
 
-	ret->hung = !collect(stream, deadline) || !reap(pid, &ret->status, deadline);
-	if (ret->hung) {
+	bool ended;
+
+	if (!collect(stream, pid, deadline, &ret->status, &ended)) {
+		ret->hung = !ended;
+		ret->left_process = ended;
 		kill(-pid, SIGKILL);
-		waitpid(pid, &ret->status, 0);
+		if (!ended)
+			waitpid(pid, &ret->status, 0);
 	}
-	ret->left_process = end_leftovers();
+	ret->left_process |= end_leftovers();
 	for (int i = 0; i < 3; i++)
 		close(pipes[i][0]);
 	return -error;
