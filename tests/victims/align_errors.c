@@ -6,7 +6,7 @@
 
 int main(void)
 {
-	static const size_t refused[] = {
+	static const volatile size_t refused[] = {
 		0, 1, 2, 4, 5, 9, 24, 96, 4095, SIZE_MAX, SIZE_MAX / 2, ((size_t)1 << 63) + 8};
 	void *const mark = &(char){0};
 
@@ -30,7 +30,7 @@ int main(void)
 			FAIL("posix_memalign(%zu, PTRDIFF_MAX) gave %d", align, got);
 	}
 	/* glibc's memalign rounds an odd alignment up to the next power of two */
-	static const size_t odd[] = {0, 1, 3, 24, 48, 100, 1000, 5000};
+	static const volatile size_t odd[] = {0, 1, 3, 24, 48, 100, 1000, 5000};
 
 	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 		void *block = memalign(odd[i], 200);
