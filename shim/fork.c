@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * All of numalift's fork handling is here, in lock order (lock.h): the heap's threads first, then the
- * registry. The handlers are registered in the constructor, before the program can register its own, so
- * ours run last before the fork and first after it, and the program's handlers may allocate.
+ * All of numalift's fork handling is here, in lock order (lock.h): the list of threads, then the registry.
+ * The handlers are registered in the constructor, before the program can register its own, so ours run
+ * last before the fork and first after it, and the program's handlers may allocate.
  *
  * vfork, posix_spawn and clone with CLONE_VM share the heap and run no handlers; nothing needs to be done.
  */
@@ -15,20 +15,20 @@
 
 static void prepare(void)
 {
-	lift_thread_stop();
+	lift_thread_fork_prepare();
 	lift_registry_lock();
 }
 
 static void parent(void)
 {
 	lift_registry_unlock();
-	lift_thread_resume();
+	lift_thread_fork_parent();
 }
 
 static void child(void)
 {
 	lift_registry_reset();
-	lift_thread_resume_child();
+	lift_thread_fork_child();
 }
 
 void lift_fork_init(void)

@@ -2,7 +2,9 @@
 #include "shim/heap.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -29,6 +31,15 @@ static _Atomic bool any_closed;	   /* mimalloc has memory that it must open itse
 /* Blocks that were freed where mimalloc could not be called; linked through their first word. */
 static _Atomic(void *) deferred;
 
+/*
+ * One granule without access, for a request on the fast path at a moment when the kernel gives no more:
+ * there is nobody behind it who could ask libc instead. Not kept where address space is limited; there all
+ * threads go the slow way from the start.
+ */
+static _Atomic uintptr_t spare;
+static _Atomic bool spare_wanted; /* decided at boot, before a sandbox could be up */
+static bool spare_tried;
+
 static int find_mimalloc(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	uintptr_t want = (uintptr_t)arg;
@@ -52,7 +63,7 @@ static int find_mimalloc(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-void lift_heap_boot(int nodes)
+void lift_heap_boot(int nodes, bool direct)
 {
 	dl_iterate_phdr(find_mimalloc, (void *)(uintptr_t)&mi_malloc);
 	/*
@@ -61,6 +72,8 @@ void lift_heap_boot(int nodes)
 	 * thread to be on node 0. The number only has to be above every id; 1 spares it all questions.
 	 */
 	mi_option_set(mi_option_use_numa_nodes, nodes);
+	atomic_store_explicit(
+		&spare_wanted, direct && !lift_sys_limited_memory(), memory_order_relaxed);
 	mi_process_init();
 }
 
@@ -83,6 +96,72 @@ static void mark(uintptr_t start, uintptr_t end, bool ours)
 		else
 			atomic_fetch_and_explicit(&lift_heap_bits[g / 64], ~bit, memory_order_relaxed);
 	}
+}
+
+static void make_spare(uintptr_t near)
+{
+	/* Some way below mimalloc's own area, where its hints do not come. */
+	uintptr_t hint = (near - ((uintptr_t)64 << 30)) & ~(LIFT_GRANULE - 1);
+	uintptr_t none = 0;
+	long ret = lift_sys_mmap((void *)hint, LIFT_GRANULE, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (lift_syserr(ret))
+		return;
+	if ((ret & (long)(LIFT_GRANULE - 1)) != 0 ||
+		!atomic_compare_exchange_strong_explicit(
+			&spare, &none, (uintptr_t)ret, memory_order_acq_rel, memory_order_relaxed))
+		(void)lift_sys_munmap((void *)ret, LIFT_GRANULE);
+}
+
+/* At mimalloc's first segment, which lies at `near`. */
+static void first_spare(uintptr_t near)
+{
+	spare_tried = true;
+	if (atomic_load_explicit(&spare_wanted, memory_order_relaxed))
+		make_spare(near);
+	if (!atomic_load_explicit(&spare, memory_order_relaxed))
+		lift_thread_all_slow();
+}
+
+/* mimalloc got memory by the slow way: if the spare was used up there may be another one now. */
+static void keep_spare(void)
+{
+	if (likely(!atomic_load_explicit(&spare_wanted, memory_order_relaxed) ||
+		    atomic_load_explicit(&spare, memory_order_relaxed)))
+		return;
+	make_spare((uintptr_t)4 << 40);
+	if (atomic_load_explicit(&spare, memory_order_relaxed))
+		lift_thread_all_fast();
+}
+
+bool lift_heap_drop_spare(void)
+{
+	uintptr_t s = atomic_exchange_explicit(&spare, 0, memory_order_acq_rel);
+
+	if (!s)
+		return false;
+	lift_thread_all_slow();
+	(void)lift_sys_munmap((void *)s, LIFT_GRANULE);
+	return true;
+}
+
+/* The kernel refused a segment. Returns what the hook returns. */
+LIFT_COLD static long out_of_memory(long err, size_t want, int prot)
+{
+	uintptr_t s;
+
+	if (!lift_thread_came_fast())
+		return err; /* the caller sees the NULL and asks libc */
+	s = want == LIFT_GRANULE ? atomic_exchange_explicit(&spare, 0, memory_order_acq_rel) : 0;
+	lift_thread_all_slow();
+	if (s && lift_sys_mprotect((void *)s, want, prot) == 0) {
+		mark(s, s + want, true);
+		atomic_fetch_add_explicit(&mapped, want, memory_order_relaxed);
+		return (long)s;
+	}
+	errno = ENOMEM; /* mimalloc's NULL goes straight to the program */
+	return err;
 }
 
 long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off)
@@ -123,8 +202,10 @@ long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off
 		}
 	}
 	if (lift_syserr(ret))
-		return ret;
+		return out_of_memory(ret, want, prot);
 	start = (uintptr_t)ret;
+	if (unlikely(!spare_tried))
+		first_spare(start);
 	lift_vm_heap_mapped(start, want);
 	mark(start, start + want, true);
 	atomic_fetch_add_explicit(&mapped, want, memory_order_relaxed);
@@ -166,9 +247,17 @@ long lift_heap_protect(void *addr, size_t len, int prot)
 	return lift_sys_mprotect(addr, len, prot);
 }
 
-void lift_heap_future_locked(bool locked)
+void lift_heap_locked(bool future)
 {
-	atomic_store_explicit(&future_locked, locked, memory_order_relaxed);
+	atomic_store_explicit(&future_locked, future, memory_order_relaxed);
+	/* A spare would count as locked, like everything else. */
+	atomic_store_explicit(&spare_wanted, false, memory_order_relaxed);
+	(void)lift_heap_drop_spare();
+}
+
+void lift_heap_unlocked(void)
+{
+	atomic_store_explicit(&future_locked, false, memory_order_relaxed);
 }
 
 /* --- blocks ------------------------------------------------------------------------------------- */
@@ -176,11 +265,13 @@ void lift_heap_future_locked(bool locked)
 /* mimalloc's answer p: leaves, and keeps book of whether it has memory at all. */
 static void *answer(void *p)
 {
-	if (unlikely(!p))
+	if (unlikely(!p)) {
 		lift_thread_starved();
-	else
+	} else {
 		lift_thread_fed();
-	lift_thread_leave_slow();
+		keep_spare();
+	}
+	lift_thread_leave();
 	return p;
 }
 
@@ -199,7 +290,7 @@ static void *ours(enum kind kind, size_t align, size_t n)
 {
 	if (n + (kind == ALIGNED ? align : 0) >= lift_heap_large_min)
 		return lift_large_alloc(n, kind == ALIGNED ? align : LIFT_MIN_BLOCK);
-	if (!lift_thread_enter_slow(true))
+	if (!lift_thread_enter(true))
 		return NULL;
 	switch (kind) {
 	case ZEROED:
@@ -223,13 +314,20 @@ static void *libcs(enum kind kind, size_t align, size_t n)
 	}
 }
 
+static bool give_back(void)
+{
+	bool dropped = lift_heap_drop_spare();
+
+	return lift_heap_trim() || dropped;
+}
+
 LIFT_COLD static void *ours_failed(enum kind kind, size_t align, size_t n)
 {
 	int saved = errno;
 	void *p = libcs(kind, align, n);
 
-	/* The address space may be taken up by segments that mimalloc keeps for later. */
-	if (!p && lift_heap_trim()) {
+	/* The address space may be taken up by what is kept for later, mimalloc's segments and the spare. */
+	if (!p && give_back()) {
 		p = ours(kind, align, n);
 		if (!p)
 			p = libcs(kind, align, n);
@@ -291,18 +389,18 @@ static void defer_free(void *p)
 		*(void **)p = head;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&deferred, &head, p, memory_order_release, memory_order_relaxed));
-	lift_thread_defer();
 }
 
 static void free_ours(void *p)
 {
-	if (unlikely(!lift_thread_enter_slow(false))) {
-		/* Inside mimalloc already, so it cannot be called: the block waits. */
-		defer_free(p);
+	if (unlikely(!lift_thread_enter(false))) {
+		/* Inside mimalloc already, so it cannot be called: the block waits; for ever in a closed heap. */
+		if (!lift_thread_heap_closed())
+			defer_free(p);
 		return;
 	}
 	mi_free(p);
-	lift_thread_leave_slow();
+	lift_thread_leave();
 }
 
 void lift_heap_free(void *p)
@@ -337,7 +435,7 @@ void *lift_heap_realloc(void *p, size_t n)
 	if (too_large(n))
 		return NULL;
 	if (lift_heap_owns(p)) {
-		if (n < lift_heap_large_min && lift_thread_enter_slow(true)) {
+		if (n < lift_heap_large_min && lift_thread_enter(true)) {
 			q = answer(mi_realloc(p, lift_mi_size(n)));
 			if (likely(q != NULL))
 				return q;
@@ -366,12 +464,25 @@ bool lift_heap_trim(void)
 {
 	size_t before;
 
-	if (!lift_thread_enter_slow(false))
+	if (!lift_thread_enter(false))
 		return false;
 	before = atomic_load_explicit(&mapped, memory_order_relaxed);
 	mi_collect(true);
-	lift_thread_leave_slow();
+	lift_thread_leave();
 	return atomic_load_explicit(&mapped, memory_order_relaxed) < before;
+}
+
+void lift_heap_forget_thread(void)
+{
+	const void *a = mi_heap_get_default();
+	const void *b = mi_heap_get_backing();
+	const void *value;
+
+	for (pthread_key_t key = 0; key < PTHREAD_KEYS_MAX; key++) {
+		value = pthread_getspecific(key);
+		if (value && (value == a || value == b))
+			(void)pthread_setspecific(key, NULL);
+	}
 }
 
 void lift_heap_usage(struct lift_heap_usage *ret)

@@ -42,8 +42,11 @@ static inline bool lift_heap_owns(const void *p)
 /* Where requests go from at which large blocks begin; at most LIFT_LARGE_MIN, less when the policy asks. */
 extern __attribute__((visibility("hidden"))) size_t lift_heap_large_min;
 
-/* Wakes mimalloc up for this process. From lift_boot(), once. nodes: highest node id + 1; 1 where there is one node. */
-void lift_heap_boot(int nodes);
+/*
+ * Wakes mimalloc up for this process. From lift_boot(), once. nodes: highest node id + 1; 1 where there is
+ * one node. direct: nobody stands between mimalloc and the kernel but us, so the fast path is safe.
+ */
+void lift_heap_boot(int nodes, bool direct);
 
 /* The ways that are not inlined in interpose_malloc.c. n and align are the caller's, unchecked. */
 void *lift_heap_malloc(size_t n);
@@ -61,6 +64,12 @@ struct lift_heap_usage {
 };
 void lift_heap_usage(struct lift_heap_usage *ret);
 
+/*
+ * In the child that may not enter the heap any more: mimalloc is not to tidy up when this thread ends, since
+ * that can wait for threads that are not there. Its destructor is found by the value it would be given.
+ */
+void lift_heap_forget_thread(void);
+
 /* Frees what was deferred. On a thread that is inside the heap and may use it. */
 void lift_heap_drain(void);
 
@@ -73,7 +82,11 @@ long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off
 long lift_heap_unmap(void *addr, size_t len);
 long lift_heap_protect(void *addr, size_t len, int prot);
 
-/* mlockall was called with MCL_FUTURE, or undone. */
-void lift_heap_future_locked(bool locked);
+/* Gives the spare segment's address space back, for a call that needs it more. False: there was none. */
+bool lift_heap_drop_spare(void);
+
+/* mlockall has succeeded, with MCL_FUTURE or without; munlockall has. */
+void lift_heap_locked(bool future);
+void lift_heap_unlocked(void);
 
 #endif

@@ -9,6 +9,10 @@
 __attribute__((visibility("hidden"))) void *lift_own_mmap(
 	void *addr, size_t len, int prot, int flags, int fd, off_t off);
 
+__attribute__((visibility("hidden"))) int lift_own_munmap(void *addr, size_t len);
+__attribute__((visibility("hidden"))) int lift_own_madvise(void *addr, size_t len, int advice);
+__attribute__((visibility("hidden"))) int lift_own_mprotect(void *addr, size_t len, int prot);
+
 __attribute__((visibility("hidden"))) void *lift_own_malloc(size_t n);
 
 #endif

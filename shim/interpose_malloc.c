@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The C allocation functions that the program binds to. The inlined part of each is the shortest way into
- * mimalloc; everything unusual (first call, fork, signal, large, foreign, no memory) is a call away in
- * heap.c. None of them can recurse: mimalloc's own calls come back through interpose_mmap.c only, and
- * whatever else calls malloc from inside finds the thread's slot busy.
+ * The C allocation functions that the program binds to. The inlined part of each ends in a jump into
+ * mimalloc, with nothing to be done on the way back: that, and not the number of instructions, is what
+ * a wrapper of so short a function costs. Everything unusual (first call, signal, large, foreign, no memory)
+ * is a call away in heap.c. None of them can recurse: mimalloc's own calls come back through
+ * interpose_mmap.c only.
  *
  * The contracts are glibc's (malloc(3), posix_memalign(3), malloc_usable_size(3)): errno is written on
  * failure only, and by free never.
@@ -73,10 +74,9 @@ static __attribute__((noinline)) void *calloc_slow(size_t nmemb, size_t size)
 	return lift_heap_calloc(n);
 }
 
-/* p is not NULL */
 static __attribute__((noinline)) void free_slow(void *p)
 {
-	if (lift_early_owns(p) || too_early())
+	if (!p || lift_early_owns(p) || too_early())
 		return;
 	if (aside())
 		LIFT_NEXT(free, void, (void *), (p));
@@ -117,14 +117,8 @@ static __attribute__((noinline)) void *aligned_slow(size_t align, size_t n)
 /* align is a power of two; the caller has asked aside() */
 static void *aligned(size_t align, size_t n)
 {
-	void *p;
-
-	if (likely(align > LIFT_MIN_BLOCK && align <= PAGE && lift_thread_enter(n))) {
-		p = lift_mi_aligned(n, align);
-		lift_thread_leave();
-		if (likely(p != NULL))
-			return p;
-	}
+	if (likely(align > LIFT_MIN_BLOCK && align <= PAGE && lift_thread_fast(n)))
+		return lift_mi_aligned(n, align);
 	return aligned_slow(align, n);
 }
 
@@ -132,14 +126,8 @@ static void *aligned(size_t align, size_t n)
 
 LIFT_EXPORT void *malloc(size_t n)
 {
-	void *p;
-
-	if (likely(lift_thread_enter(n))) {
-		p = mi_malloc_small(lift_mi_size(n));
-		lift_thread_leave();
-		if (likely(p != NULL))
-			return p;
-	}
+	if (lift_thread_fast(n))
+		return mi_malloc(lift_mi_size(n));
 	return malloc_slow(n);
 }
 
@@ -149,38 +137,24 @@ __attribute__((alias("malloc"), visibility("hidden"), nothrow, leaf, malloc, all
 LIFT_EXPORT void *calloc(size_t nmemb, size_t size)
 {
 	size_t n;
-	void *p;
 
-	if (likely(!__builtin_mul_overflow(nmemb, size, &n) && lift_thread_enter(n))) {
-		p = mi_zalloc_small(lift_mi_size(n));
-		lift_thread_leave();
-		if (likely(p != NULL))
-			return p;
-	}
+	if (likely(!__builtin_mul_overflow(nmemb, size, &n)) && lift_thread_fast(n))
+		return mi_zalloc(lift_mi_size(n));
 	return calloc_slow(nmemb, size);
 }
 
 LIFT_EXPORT void free(void *p)
 {
-	if (likely(lift_heap_owns(p) && lift_thread_enter(0))) {
+	if (likely(lift_heap_owns(p)) && lift_thread_fast(0))
 		mi_free(p);
-		lift_thread_leave();
-		return;
-	}
-	if (p)
+	else
 		free_slow(p);
 }
 
 LIFT_EXPORT void *realloc(void *p, size_t n)
 {
-	void *q;
-
-	if (likely(n != 0 && lift_heap_owns(p) && lift_thread_enter(n))) {
-		q = mi_realloc(p, lift_mi_size(n));
-		lift_thread_leave();
-		if (likely(q != NULL))
-			return q;
-	}
+	if (likely(n != 0 && lift_heap_owns(p)) && lift_thread_fast(n))
+		return mi_realloc(p, lift_mi_size(n));
 	return realloc_slow(p, n);
 }
 

@@ -70,7 +70,8 @@ LIFT_EXPORT void *mmap64(void *addr, size_t len, int prot, int flags, int fd, of
 
 LIFT_EXPORT int munmap(void *addr, size_t len)
 {
-	if (unlikely(FROM_MIMALLOC()))
+	/* Heap memory is mimalloc's to unmap, whoever stands between us. */
+	if (unlikely(lift_heap_owns(addr)) || unlikely(FROM_MIMALLOC()))
 		return lift_heap_unmap(addr, len) < 0 ? -1 : 0;
 	if (aside() && lift_next_fn(LIFT_NEXT_munmap))
 		return LIFT_NEXT(munmap, int, (void *, size_t), (addr, len));
@@ -112,13 +113,25 @@ LIFT_EXPORT int mprotect(void *addr, size_t len, int prot)
 	return int_result(lift_sys_mprotect(addr, len, prot));
 }
 
+__attribute__((alias("munmap"), visibility("hidden"), nothrow, leaf)) int lift_own_munmap(
+	void *addr, size_t len);
+__attribute__((alias("madvise"), visibility("hidden"), nothrow, leaf)) int lift_own_madvise(
+	void *addr, size_t len, int advice);
+__attribute__((alias("mprotect"), visibility("hidden"), nothrow, leaf)) int lift_own_mprotect(
+	void *addr, size_t len, int prot);
+
 /* Only to know whether new mappings are locked: heap.c then asks for them in smaller pieces. */
 LIFT_EXPORT int mlockall(int flags)
 {
 	long ret = lift_syscall(SYS_mlockall, flags, 0, 0, 0, 0, 0);
 
+	if (ret == -ENOMEM) {
+		/* RLIMIT_MEMLOCK counts address space: it must not be ours that makes the difference. */
+		(void)lift_heap_drop_spare();
+		ret = lift_syscall(SYS_mlockall, flags, 0, 0, 0, 0, 0);
+	}
 	if (!lift_syserr(ret))
-		lift_heap_future_locked((flags & MCL_FUTURE) != 0);
+		lift_heap_locked((flags & MCL_FUTURE) != 0);
 	return int_result(ret);
 }
 
@@ -127,6 +140,6 @@ LIFT_EXPORT int munlockall(void)
 	long ret = lift_syscall(SYS_munlockall, 0, 0, 0, 0, 0, 0);
 
 	if (!lift_syserr(ret))
-		lift_heap_future_locked(false);
+		lift_heap_unlocked();
 	return int_result(ret);
 }

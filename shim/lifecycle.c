@@ -93,6 +93,14 @@ static bool mmap_is_ours(void)
 	return (void *)(uintptr_t)mmap == (void *)(uintptr_t)lift_own_mmap;
 }
 
+/* Whoever stands between mimalloc and one of these may allocate while mimalloc is at work. */
+static bool others_are_ours(void)
+{
+	return (void *)(uintptr_t)munmap == (void *)(uintptr_t)lift_own_munmap &&
+		(void *)(uintptr_t)madvise == (void *)(uintptr_t)lift_own_madvise &&
+		(void *)(uintptr_t)mprotect == (void *)(uintptr_t)lift_own_mprotect;
+}
+
 static int decide_mode(void)
 {
 	if (lift_env_secure() || !config.enabled ||
@@ -146,7 +154,7 @@ static void boot(void)
 		lift_place_boot(nr);
 		if (nr > 1 && large_blocks_differ())
 			lift_heap_large_min = LIFT_LARGE_BYTES;
-		lift_heap_boot(nr > 1 ? top : 1);
+		lift_heap_boot(nr > 1 ? top : 1, others_are_ours());
 	}
 	__atomic_store_n(&lift_mode_now, mode, __ATOMIC_RELEASE);
 }

@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 #include "shim/compiler.h"
-#include "shim/thread.h"
 
 #define LIFT_MIN_BLOCK 16
 
@@ -26,8 +25,6 @@ static inline size_t lift_mi_size(size_t n)
 {
 	return n < LIFT_MIN_BLOCK ? LIFT_MIN_BLOCK : n;
 }
-
-_Static_assert(LIFT_FAST_BYTES <= MI_SMALL_SIZE_MAX, "mi_malloc_small() takes what goes the fast way");
 
 /* align: a power of two above 16; n is small enough not to wrap when align is added. */
 static inline void *lift_mi_aligned(size_t n, size_t align)

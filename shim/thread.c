@@ -3,18 +3,9 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sys/mman.h>
-#include <time.h>
 
 #include "shim/heap.h"
 #include "shim/lock.h"
-#include "shim/os/sys.h"
-
-enum {
-	LIFT_STOP_FORK = 1,
-	LIFT_STOP_DEFERRED = 2, /* blocks wait in the deferred list */
-	LIFT_STOP_STARVED = 4,
-};
 
 __thread struct lift_thread lift_thread_self __attribute__((tls_model("initial-exec")));
 
@@ -23,10 +14,12 @@ static __thread int image_is_there __attribute__((tls_model("initial-exec"))) = 
 
 /* What a fork touches lies together: each page of it is copied in the parent and again in the child. */
 static struct {
-	struct lift_lock lock; /* guards the list, and who may open a limit */
+	struct lift_lock lock; /* guards the list, and who may close the limit of another thread */
 	struct lift_thread *first;
 	pthread_key_t exit_key;
 	bool have_exit_key;
+	_Atomic bool all_slow;
+	_Atomic bool heap_closed;
 } list;
 
 bool lift_thread_ready(void)
@@ -35,19 +28,24 @@ bool lift_thread_ready(void)
 	return *(volatile int *)&image_is_there != 0;
 }
 
-static void stop(struct lift_thread *t, uint8_t why)
+bool lift_thread_heap_closed(void)
 {
-	atomic_fetch_or_explicit(&t->stops, why, memory_order_seq_cst);
-	atomic_store_explicit(&t->limit, 0, memory_order_seq_cst);
+	return atomic_load_explicit(&list.heap_closed, memory_order_relaxed);
 }
 
-/* Under the list lock. */
-static void go(struct lift_thread *t, uint8_t why)
+static void open_limit(struct lift_thread *t)
 {
-	uint8_t left = atomic_fetch_and_explicit(&t->stops, (uint8_t)~why, memory_order_relaxed) & ~why;
+	if (t->starved > 0)
+		return;
+	atomic_store_explicit(&t->limit, LIFT_FAST_LIMIT, memory_order_seq_cst);
+	/* Whoever closes all sets the flag first and the limits then, so one of us sees the other. */
+	if (unlikely(atomic_load_explicit(&list.all_slow, memory_order_seq_cst)))
+		atomic_store_explicit(&t->limit, 0, memory_order_relaxed);
+}
 
-	if (left == 0)
-		atomic_store_explicit(&t->limit, LIFT_FAST_LIMIT, memory_order_release);
+static void close_limit(struct lift_thread *t)
+{
+	atomic_store_explicit(&t->limit, 0, memory_order_seq_cst);
 }
 
 /* Under the list lock. */
@@ -65,17 +63,16 @@ static void thread_ends(void *arg)
 {
 	struct lift_thread *t = arg;
 
-	t->in_slow = 1;
-	atomic_signal_fence(memory_order_seq_cst);
+	t->inside = 1;
+	close_limit(t);
 	lift_lock(&list.lock);
 	*t->link = t->next;
 	if (t->next)
 		t->next->link = t->link;
 	t->state = LIFT_THREAD_EXITING;
-	atomic_store_explicit(&t->limit, 0, memory_order_relaxed);
 	lift_unlock(&list.lock);
 	atomic_signal_fence(memory_order_seq_cst);
-	t->in_slow = 0;
+	t->inside = 0;
 }
 
 /* Under the list lock. Without a destructor nobody would take the slot off the list again. */
@@ -91,70 +88,53 @@ static void register_thread(struct lift_thread *t)
 	t->state = LIFT_THREAD_REGISTERED;
 }
 
-bool lift_thread_enter_slow(bool wants_memory)
+bool lift_thread_enter(bool wants_memory)
 {
 	struct lift_thread *t = &lift_thread_self;
 	int saved;
 
-	if (t->in_slow)
+	if (t->inside || lift_thread_heap_closed())
 		return false;
-	if (t->state == LIFT_THREAD_REGISTERED) {
-		if (atomic_load_explicit(&t->busy, memory_order_relaxed))
-			return false;
-		if (wants_memory && t->starved > 0) {
-			t->starved--;
-			return false;
-		}
-		/* Nothing stands in the way of a request that is merely too large for the fast path. */
-		atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
-		atomic_signal_fence(memory_order_seq_cst);
-		if (likely(atomic_load_explicit(&t->limit, memory_order_relaxed) != 0))
-			return true;
-		atomic_store_explicit(&t->busy, 0, memory_order_release);
+	if (wants_memory && t->starved > 0) {
+		t->starved--;
+		return false;
 	}
-
+	t->inside = 1;
+	close_limit(t);
+	if (likely(t->state == LIFT_THREAD_REGISTERED))
+		return true;
 	saved = errno;
-	t->in_slow = 1;
-	atomic_signal_fence(memory_order_seq_cst);
-	lift_lock(&list.lock); /* waits for a fork to be over */
+	lift_lock(&list.lock);
 	if (t->state == LIFT_THREAD_NEW)
 		register_thread(t);
-	if (t->state == LIFT_THREAD_REGISTERED) {
-		atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
-		go(t, LIFT_STOP_DEFERRED | LIFT_STOP_STARVED);
+	/* An exiting thread keeps the lock as long as its call lasts: no fork happens meanwhile. */
+	if (t->state == LIFT_THREAD_REGISTERED)
 		lift_unlock(&list.lock);
-		t->in_slow = 0;
-	}
-	/* An exiting thread keeps the lock as long as its call lasts, which holds off forks just as well. */
-	lift_heap_drain();
 	errno = saved;
 	return true;
 }
 
-void lift_thread_leave_slow(void)
+void lift_thread_leave(void)
 {
 	struct lift_thread *t = &lift_thread_self;
 
-	if (likely(t->state == LIFT_THREAD_REGISTERED)) {
-		lift_thread_leave();
-		return;
-	}
-	lift_unlock(&list.lock);
+	lift_heap_drain(); /* what a signal handler freed meanwhile */
+	if (likely(t->state == LIFT_THREAD_REGISTERED))
+		open_limit(t);
+	else
+		lift_unlock(&list.lock);
 	atomic_signal_fence(memory_order_seq_cst);
-	t->in_slow = 0;
+	t->inside = 0;
 }
 
 void lift_thread_starved(void)
 {
 	struct lift_thread *t = &lift_thread_self;
 
-	if (t->state != LIFT_THREAD_REGISTERED)
-		return;
 	t->starve_step = (uint16_t)(t->starve_step ? t->starve_step * 2 : 8);
 	if (t->starve_step > 4096)
 		t->starve_step = 4096;
 	t->starved = t->starve_step;
-	stop(t, LIFT_STOP_STARVED);
 }
 
 void lift_thread_fed(void)
@@ -162,88 +142,70 @@ void lift_thread_fed(void)
 	lift_thread_self.starve_step = 0;
 }
 
-void lift_thread_defer(void)
+bool lift_thread_came_fast(void)
 {
-	if (lift_thread_self.state == LIFT_THREAD_REGISTERED)
-		stop(&lift_thread_self, LIFT_STOP_DEFERRED);
+	return !lift_thread_self.inside;
 }
 
-static uint64_t now_us(void)
+void lift_thread_all_slow(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
-/*
- * Another thread may have stored busy and read an open limit, with its store still in its CPU's store
- * buffer. membarrier(2) would flush it, but a sandbox that kills unknown calls would take the program
- * down at its next fork. Stores leave the buffer by themselves within a few hundred nanoseconds, even in
- * a virtual machine (an exit drains it), so waiting some tens of microseconds, with a TLB shootdown to all
- * CPUs of the process thrown in, is enough; a fork of a threaded process takes longer than that anyway.
- */
-static void let_stores_drain(void)
-{
-	enum { DRAIN_US = 30 };
-	static _Alignas(4096) unsigned char page[4096];
-	uint64_t start = now_us();
-
-	*(volatile unsigned char *)page = 1;
-	(void)lift_sys_mprotect(page, sizeof(page), PROT_READ);
-	(void)lift_sys_mprotect(page, sizeof(page), PROT_READ | PROT_WRITE);
-	while (now_us() - start < DRAIN_US)
-		;
-}
-
-void lift_thread_stop(void)
-{
-	enum { PATIENCE_US = 2000000 };
-	struct lift_thread *self = &lift_thread_self;
 	struct lift_thread *t;
-	bool others = false;
-	uint64_t start;
 
-	/* Stays set until resumed: what other fork handlers allocate on a new thread goes to libc. */
-	self->in_slow = 1;
-	atomic_signal_fence(memory_order_seq_cst);
+	/* A signal handler that allocates meanwhile must not wait for this lock. */
+	lift_thread_self.inside = 1;
+	atomic_store_explicit(&list.all_slow, true, memory_order_seq_cst);
 	lift_lock(&list.lock);
-	for (t = list.first; t; t = t->next) {
-		if (t == self)
-			continue;
-		stop(t, LIFT_STOP_FORK);
-		others = true;
-	}
-	if (!others)
-		return;
-	let_stores_drain();
-	start = now_us();
-	for (t = list.first; t; t = t->next) {
-		while (t != self && atomic_load_explicit(&t->busy, memory_order_acquire) &&
-			now_us() - start < PATIENCE_US)
-			lift_sys_yield();
-	}
-}
-
-void lift_thread_resume(void)
-{
-	struct lift_thread *t;
-
-	for (t = list.first; t; t = t->next) {
-		if (t != &lift_thread_self)
-			go(t, LIFT_STOP_FORK);
-	}
+	for (t = list.first; t; t = t->next)
+		close_limit(t);
 	lift_unlock(&list.lock);
-	lift_thread_self.in_slow = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	lift_thread_self.inside = 0;
 }
 
-void lift_thread_resume_child(void)
+void lift_thread_all_fast(void)
+{
+	/* Each thread opens its own limit when it next leaves the heap. */
+	atomic_store_explicit(&list.all_slow, false, memory_order_seq_cst);
+}
+
+void lift_thread_fork_prepare(void)
+{
+	/* Until it is over what other fork handlers allocate goes to libc: a new thread would need the lock. */
+	lift_thread_self.inside = 1;
+	close_limit(&lift_thread_self);
+	lift_lock(&list.lock);
+}
+
+static void fork_done(void)
 {
 	struct lift_thread *self = &lift_thread_self;
 
+	if (self->state == LIFT_THREAD_REGISTERED && !lift_thread_heap_closed())
+		open_limit(self);
+	atomic_signal_fence(memory_order_seq_cst);
+	self->inside = 0;
+}
+
+void lift_thread_fork_parent(void)
+{
+	lift_unlock(&list.lock);
+	fork_done();
+}
+
+void lift_thread_fork_child(void)
+{
+	struct lift_thread *self = &lift_thread_self;
+	struct lift_thread *t;
+
+	for (t = list.first; t; t = t->next) {
+		if (t != self)
+			atomic_store_explicit(&list.heap_closed, true, memory_order_relaxed);
+	}
 	list.first = NULL;
 	if (self->state == LIFT_THREAD_REGISTERED)
 		add(self);
 	lift_lock_reset(&list.lock);
-	self->in_slow = 0;
+	if (lift_thread_heap_closed())
+		lift_heap_forget_thread();
+	fork_done();
 }

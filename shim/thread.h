@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Who is inside the heap. Each thread has a slot in its thread-local storage with a byte `busy` (this
- * thread is inside mimalloc; only the thread writes it) and a `limit` (requests below it may go the fast
- * way; 0 when nothing may). That one mechanism answers four questions for a store and two tests:
+ * Each thread's way into the heap. A thread has a slot in its thread-local storage whose `limit` says which
+ * requests may go to mimalloc directly, by a jump, with nothing to do afterwards; 0 when none may. So the
+ * fast path costs one compare, and whoever has a reason to be asked first sets the limit to 0:
  *
- *  - fork: mimalloc has no fork handlers, and some of its state is half-way between two threads for a
- *    moment (delayed frees, abandoned segments). A fork closes every thread's limit and waits until
- *    nobody is busy, so the child's copy is always a whole one (lift_thread_stop / lift_thread_resume).
- *  - signals and re-entry: a handler that interrupts mimalloc, or whoever calls malloc from inside it,
- *    finds busy set and is served from libc's own heap instead.
  *  - start: a slot is all zero until the thread's first call has registered it, and while ld.so relocates
  *    the first program (IFUNC resolvers may allocate) every thread-local variable is zero anyway.
+ *  - re-entry: it is 0 while the thread is inside mimalloc by the slow way, so a signal handler that
+ *    interrupts that is served from libc's heap. (One that interrupts the fast path finds mimalloc as it
+ *    would find glibc's heap: malloc is not async-signal-safe.)
+ *  - no memory: a request on the fast path has nobody behind it to ask libc instead. mimalloc's mmap hook
+ *    keeps a spare segment for that one case and sends all threads the slow way (lift_thread_all_slow).
  *  - exit: after its destructor has run, a thread's calls are served one at a time under the list lock.
- *
- * The store to busy and the load of limit are not fenced. lift_thread_stop() makes up for that: after
- * closing the limits it waits longer than any store stays in a store buffer (thread.c says more).
+ *  - fork: mimalloc has no fork handlers, and some of its state is half-way between two threads for a
+ *    moment (delayed frees, readers of the abandoned list). The child of a process in which other
+ *    threads used the heap therefore never enters it again: libc's heap, which has handlers, serves it,
+ *    and what it frees of the old blocks stays. Most such children execute a program or write a
+ *    snapshot. A process with one thread goes on as before (daemon(3), prefork servers).
  */
 #ifndef NUMALIFT_SHIM_THREAD_H
 #define NUMALIFT_SHIM_THREAD_H
@@ -24,11 +26,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "policy/classify.h"
 #include "shim/compiler.h"
 
-/* mimalloc's own limit for its shortest path (MI_SMALL_SIZE_MAX), and the value of an open slot's limit. */
-#define LIFT_FAST_BYTES 1024
-#define LIFT_FAST_LIMIT (LIFT_FAST_BYTES + 1)
+/* An open slot's limit: from here on a block is, or can be, a mapping of its own. */
+#define LIFT_FAST_LIMIT LIFT_LARGE_BYTES
 
 enum lift_thread_state {
 	LIFT_THREAD_NEW, /* zero: no call so far */
@@ -37,11 +39,9 @@ enum lift_thread_state {
 };
 
 struct lift_thread {
-	_Atomic size_t limit; /* opened under the list lock only; closed by anybody */
-	_Atomic uint8_t busy;
+	_Atomic size_t limit; /* opened by the thread itself; closed by others under the list lock */
 	uint8_t state;	      /* enum lift_thread_state */
-	uint8_t in_slow;      /* inside the functions below: a signal there must not come in again */
-	_Atomic uint8_t stops; /* why limit is 0: LIFT_STOP_* */
+	uint8_t inside;	      /* in mimalloc by the slow way, or in the functions below */
 	uint16_t starved;     /* requests left that go to libc at once */
 	uint16_t starve_step;
 	struct lift_thread *next; /* list of registered threads, under the list lock */
@@ -51,27 +51,10 @@ struct lift_thread {
 extern __attribute__((visibility("hidden"), tls_model("initial-exec"))) __thread struct lift_thread
 	lift_thread_self;
 
-/*
- * The fast way into the heap for a request of n bytes (0 for a free). True: the calling thread is busy now,
- * and leaves by lift_thread_leave(). False: nothing has changed; lift_thread_enter_slow() decides.
- */
-static inline bool lift_thread_enter(size_t n)
+/* True when a request of n bytes (0 for a free) may go to mimalloc directly. */
+static inline bool lift_thread_fast(size_t n)
 {
-	struct lift_thread *t = &lift_thread_self;
-	uint8_t was = atomic_load_explicit(&t->busy, memory_order_relaxed);
-
-	atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
-	atomic_signal_fence(memory_order_seq_cst);
-	if (likely(n < atomic_load_explicit(&t->limit, memory_order_relaxed) && !was))
-		return true;
-	atomic_store_explicit(&t->busy, was, memory_order_relaxed);
-	return false;
-}
-
-static inline void lift_thread_leave(void)
-{
-	atomic_signal_fence(memory_order_seq_cst);
-	atomic_store_explicit(&lift_thread_self.busy, 0, memory_order_release);
+	return likely(n < atomic_load_explicit(&lift_thread_self.limit, memory_order_relaxed));
 }
 
 /*
@@ -81,29 +64,31 @@ static inline void lift_thread_leave(void)
 bool lift_thread_ready(void);
 
 /*
- * The way in for everything else: registers the thread, waits for a fork to be over, and returns true with
- * the thread busy; or false when this thread is inside the heap already (signal, re-entry), or when it
- * wants memory and mimalloc lately had none: then the caller uses libc's heap. Leave with
- * lift_thread_leave_slow(). errno is kept.
+ * The way in for everything else: registers the thread, and returns true with the thread inside; or false
+ * when it is inside already (signal, re-entry), when the heap is closed (child of a threaded process), or
+ * when it wants memory and mimalloc lately had none: then the caller uses libc's heap. Leave with
+ * lift_thread_leave(). errno is kept.
  */
-bool lift_thread_enter_slow(bool wants_memory);
-void lift_thread_leave_slow(void);
+bool lift_thread_enter(bool wants_memory);
+void lift_thread_leave(void);
 
-/* While busy: mimalloc had no memory; the next requests go to libc at once, more of them each time. */
+/* While inside: mimalloc had no memory; the next requests go to libc at once, more of them each time. */
 void lift_thread_starved(void);
 void lift_thread_fed(void);
 
-/* Makes this thread's next call go through lift_thread_enter_slow(), which empties the deferred list. */
-void lift_thread_defer(void);
+/* True when the calling thread is in mimalloc by the fast path, given that it is in mimalloc at all. */
+bool lift_thread_came_fast(void);
 
-/*
- * Keeps all other threads out of the heap (and waits until those inside have left) until resumed. The
- * waiting is bounded: a thread that was taken out of the heap by siglongjmp would never leave it.
- * For fork's handlers; takes the list lock.
- */
-void lift_thread_stop(void);
-void lift_thread_resume(void);
-/* Instead of resume, in the child: the other threads are gone. */
-void lift_thread_resume_child(void);
+/* Sends every thread the slow way until lift_thread_all_fast(). From mimalloc's mmap hook, fast path. */
+void lift_thread_all_slow(void);
+void lift_thread_all_fast(void);
+
+/* True in the child of a process in which other threads used the heap. Async-signal-safe. */
+bool lift_thread_heap_closed(void);
+
+/* Around fork: the list lock is held over it, so that no thread is being registered or ends meanwhile. */
+void lift_thread_fork_prepare(void);
+void lift_thread_fork_parent(void);
+void lift_thread_fork_child(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -121,6 +122,16 @@ long lift_sys_fs_type(int fd)
 	long ret = CALL(SYS_fstatfs, fd, &st, 0, 0, 0, 0);
 
 	return ret < 0 ? ret : (long)st.f_type;
+}
+
+bool lift_sys_limited_memory(void)
+{
+	struct rlimit as;
+	struct rlimit data;
+
+	return CALL(SYS_prlimit64, 0, RLIMIT_AS, NULL, &as, 0, 0) != 0 ||
+		CALL(SYS_prlimit64, 0, RLIMIT_DATA, NULL, &data, 0, 0) != 0 ||
+		as.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
 }
 
 long lift_sys_block_size(int fd)

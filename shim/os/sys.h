@@ -40,6 +40,9 @@ long lift_sys_fs_type(int fd);
 /* Preferred block size of an open file (on tmpfs: the huge page size where it uses huge pages), or -errno. */
 long lift_sys_block_size(int fd);
 
+/* True when address space or private memory is limited (RLIMIT_AS, RLIMIT_DATA), or the limits are not known. */
+bool lift_sys_limited_memory(void);
+
 /* Futex on a private 32-bit word. Waits while *word == val; wakes at most `count` waiters. */
 void lift_sys_futex_wait(_Atomic uint32_t *word, uint32_t val);
 void lift_sys_futex_wake(_Atomic uint32_t *word, int count);
