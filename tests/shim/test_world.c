@@ -24,9 +24,9 @@ VICTIM(ubsan, .victim = "ubsan_work")
 VICTIM(lsan, .victim = "lsan_work")
 
 VICTIM(valgrind, .tool = "valgrind", .args = {"-q", "--error-exitcode=9", "@plain_work"},
-	.seconds = 120)
+	.cannot = "unhandled dwarf", .seconds = 120)
 VICTIM(valgrind_cxx, .tool = "valgrind", .args = {"-q", "--error-exitcode=9", "@cxx_throw"},
-	.seconds = 120)
+	.cannot = "unhandled dwarf", .seconds = 120)
 VICTIM(gdb, .tool = "gdb",
 	.args = {"-q", "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex",
 		"break stop_here", "-ex", "run", "-ex", "continue", "-ex", "bt", "-ex", "continue",

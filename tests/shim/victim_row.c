@@ -166,6 +166,8 @@ void victim_row_check(const struct victim_row *row, bool preloaded)
 		got.out[strcspn(got.out, "\n")] = '\0';
 		cr_skip_test("%s", got.out);
 	}
+	if (row->cannot && strstr(got.err, row->cannot))
+		cr_skip_test("%s: %s", row->tool, row->cannot);
 	bool compare = row->as_plain && preloaded;
 
 	if (compare)

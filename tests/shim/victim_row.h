@@ -26,6 +26,7 @@ struct victim_row {
 	const char *want_out; /* exactly; NULL: "ok\n" */
 	const char *out_has;  /* a part is enough; for tools */
 	const char *err_has;  /* must be on stderr, which may then have any number of lines */
+	const char *cannot;   /* on stderr: the tool itself cannot do it here, which is a skip */
 	size_t err_lines;     /* lines allowed on stderr */
 	bool as_plain;        /* status and stdout as without the library, whatever they are */
 	unsigned seconds;     /* 0: 60; only to end what hangs */

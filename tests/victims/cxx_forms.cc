@@ -36,26 +36,30 @@ void *make(int form, std::size_t size, std::align_val_t align)
 
 void drop(int form, void *block, std::size_t size, std::align_val_t align)
 {
-	switch (form) {
-	case 0:
-		return size % 2 ? ::operator delete(block) : ::operator delete(block, size);
-	case 1:
-		return size % 2 ? ::operator delete[](block) : ::operator delete[](block, size);
-	case 2:
-		return ::operator delete(block, std::nothrow);
-	case 3:
-		return ::operator delete[](block, std::nothrow);
-	case 4:
-		return size % 2 ? ::operator delete(block, align)
-				: ::operator delete(block, size, align);
-	case 5:
-		return size % 2 ? ::operator delete[](block, align)
-				: ::operator delete[](block, size, align);
-	case 6:
-		return ::operator delete(block, align, std::nothrow);
-	default:
-		return ::operator delete[](block, align, std::nothrow);
-	}
+	if (form == 0 && size % 2)
+		::operator delete(block);
+	else if (form == 0)
+		::operator delete(block, size);
+	else if (form == 1 && size % 2)
+		::operator delete[](block);
+	else if (form == 1)
+		::operator delete[](block, size);
+	else if (form == 2)
+		::operator delete(block, std::nothrow);
+	else if (form == 3)
+		::operator delete[](block, std::nothrow);
+	else if (form == 4 && size % 2)
+		::operator delete(block, align);
+	else if (form == 4)
+		::operator delete(block, size, align);
+	else if (form == 5 && size % 2)
+		::operator delete[](block, align);
+	else if (form == 5)
+		::operator delete[](block, size, align);
+	else if (form == 6)
+		::operator delete(block, align, std::nothrow);
+	else
+		::operator delete[](block, align, std::nothrow);
 }
 } // namespace
 
