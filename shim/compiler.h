@@ -9,6 +9,17 @@
 /* A symbol that the host program may bind to. Everything else is hidden, and shim.map repeats it. */
 #define LIFT_EXPORT __attribute__((visibility("default")))
 
+/*
+ * Do a name as the whole process sees it and a definition of ours lead to the same function? clang knows
+ * that two names are two functions and would answer by itself, hence the barrier.
+ */
+#define LIFT_SAME_FUNCTION(public_name, own_name)                                                  \
+	({                                                                                         \
+		void *own_ = (void *)(unsigned long)&own_name;                                     \
+		__asm__("" : "+r"(own_));                                                          \
+		(void *)(unsigned long)&public_name == own_;                                       \
+	})
+
 #define LIFT_COLD __attribute__((cold, noinline))
 
 #endif

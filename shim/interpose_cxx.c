@@ -105,17 +105,14 @@ static inline void *new_or_null(size_t n, size_t align)
  * the basic form that this one is specified to call. libstdc++'s derived forms then do the calling (and
  * the catching), as they would without us.
  */
-static inline bool pass_on(const void *base, const void *own_base)
-{
-	return unlikely(base != own_base || lift_mode() == LIFT_MODE_ASIDE);
-}
+#define PASS_ON(base)                                                                              \
+	unlikely(!LIFT_SAME_FUNCTION(base, own_##base) || lift_mode() == LIFT_MODE_ASIDE)
 
 #define NEW(name, base, params, how, align, types, args)                                           \
 	LIFT_EXPORT void *name params;                                                             \
 	LIFT_EXPORT void *name params                                                              \
 	{                                                                                          \
-		if (pass_on((void *)(uintptr_t)base, (void *)(uintptr_t)own_##base) &&             \
-			lift_next_fn(LIFT_NEXT_##name))                                            \
+		if (PASS_ON(base) && lift_next_fn(LIFT_NEXT_##name))                               \
 			return LIFT_NEXT(name, void *, types, args);                               \
 		return how(n, align);                                                              \
 	}
@@ -124,8 +121,7 @@ static inline bool pass_on(const void *base, const void *own_base)
 	LIFT_EXPORT void name params;                                                              \
 	LIFT_EXPORT void name params                                                               \
 	{                                                                                          \
-		if (pass_on((void *)(uintptr_t)base, (void *)(uintptr_t)own_##base) &&             \
-			!lift_early_owns(p) && lift_next_fn(LIFT_NEXT_##name)) {               \
+		if (PASS_ON(base) && !lift_early_owns(p) && lift_next_fn(LIFT_NEXT_##name)) {      \
 			LIFT_NEXT(name, void, types, args);                                        \
 			return;                                                                    \
 		}                                                                                  \

@@ -26,7 +26,8 @@
 
 #define PAGE ((uintptr_t)4096)
 
-__attribute__((visibility("hidden"), used)) void *(*lift_dlopen_next)(const char *, int);
+extern __attribute__((visibility("hidden"))) void *(*lift_dlopen_next)(const char *, int);
+__attribute__((used)) void *(*lift_dlopen_next)(const char *, int);
 
 /* --- relocations ---------------------------------------------------------------------------------- */
 
@@ -195,8 +196,7 @@ void *lift_dlopen_deep(const char *file, int mode)
 	dl_iterate_phdr(count_object, &w);
 	handle = lift_dlopen_next(file, mode);
 	saved = errno;
-	if (handle && (void *)(uintptr_t)malloc == (void *)(uintptr_t)lift_own_malloc &&
-		is_libcs_malloc(handle))
+	if (handle && LIFT_SAME_FUNCTION(malloc, lift_own_malloc) && is_libcs_malloc(handle))
 		dl_iterate_phdr(visit_object, &w);
 	errno = saved;
 	return handle;

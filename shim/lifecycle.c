@@ -90,15 +90,15 @@ static bool sanitizer(void)
  */
 static bool mmap_is_ours(void)
 {
-	return (void *)(uintptr_t)mmap == (void *)(uintptr_t)lift_own_mmap;
+	return LIFT_SAME_FUNCTION(mmap, lift_own_mmap);
 }
 
 /* Whoever stands between mimalloc and one of these may allocate while mimalloc is at work. */
 static bool others_are_ours(void)
 {
-	return (void *)(uintptr_t)munmap == (void *)(uintptr_t)lift_own_munmap &&
-		(void *)(uintptr_t)madvise == (void *)(uintptr_t)lift_own_madvise &&
-		(void *)(uintptr_t)mprotect == (void *)(uintptr_t)lift_own_mprotect;
+	return LIFT_SAME_FUNCTION(munmap, lift_own_munmap) &&
+		LIFT_SAME_FUNCTION(madvise, lift_own_madvise) &&
+		LIFT_SAME_FUNCTION(mprotect, lift_own_mprotect);
 }
 
 static int decide_mode(void)
