@@ -20,7 +20,8 @@ void *lift_bump_take(struct lift_bump *b, size_t size, size_t align)
 	size_t start;
 
 	do {
-		start = (((uintptr_t)b->base + used + align - 1) & ~(align - 1)) - (uintptr_t)b->base;
+		start = (((uintptr_t)b->base + used + align - 1) & ~(align - 1)) -
+			(uintptr_t)b->base;
 		if (start > b->size || size > b->size - start)
 			return NULL;
 	} while (!atomic_compare_exchange_weak_explicit(
@@ -55,8 +56,8 @@ void *lift_bootalloc(size_t size, size_t align)
 		fresh = (struct lift_bump *)map;
 		fresh->base = (unsigned char *)(fresh + 1);
 		fresh->size = want - sizeof(*fresh);
-		if (!atomic_compare_exchange_strong_explicit(&current, &b, fresh,
-			    memory_order_release, memory_order_relaxed))
+		if (!atomic_compare_exchange_strong_explicit(
+			    &current, &b, fresh, memory_order_release, memory_order_relaxed))
 			(void)lift_sys_munmap((void *)map, want);
 	}
 }

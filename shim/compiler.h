@@ -6,12 +6,13 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* A symbol that the host program may bind to. Everything else is hidden, and shim.map repeats it. */
+/* A symbol that the host program may bind to. Everything else is hidden, and shim.map repeats it.
+ */
 #define LIFT_EXPORT __attribute__((visibility("default")))
 
 /*
- * Do a name as the whole process sees it and a definition of ours lead to the same function? clang knows
- * that two names are two functions and would answer by itself, hence the barrier.
+ * Do a name as the whole process sees it and a definition of ours lead to the same function? clang
+ * knows that two names are two functions and would answer by itself, hence the barrier.
  */
 #define LIFT_SAME_FUNCTION(public_name, own_name)                                                  \
 	({                                                                                         \

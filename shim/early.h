@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Blocks for callers that come before the process can have a heap: IFUNC resolvers that ld.so runs while it
- * relocates, and dlsym(3) on behalf of a library that stands aside. They come from static storage (64 KiB;
- * NULL after that), know their size, and are never reused: free forgets them, realloc copies out.
+ * Blocks for callers that come before the process can have a heap: IFUNC resolvers that ld.so runs
+ * while it relocates, and dlsym(3) on behalf of a library that stands aside. They come from static
+ * storage (64 KiB; NULL after that), know their size, and are never reused: free forgets them,
+ * realloc copies out.
  */
 #ifndef NUMALIFT_SHIM_EARLY_H
 #define NUMALIFT_SHIM_EARLY_H

@@ -52,7 +52,8 @@ void *lift_libc_aligned(size_t align, size_t n)
 	return __libc_memalign(align, n);
 }
 
-/* Do two addresses lie in the same loaded object? dladdr(3) would search its symbols for their names. */
+/* Do two addresses lie in the same loaded object? dladdr(3) would search its symbols for their
+ * names. */
 struct pair {
 	uintptr_t a;
 	uintptr_t b;
@@ -116,7 +117,8 @@ void lift_foreign_init(void)
 		/* What comes next is the other one's; libc's own hides behind it. */
 		handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 		if (handle)
-			libc_usable = (size_t(*)(void *))(uintptr_t)dlsym(handle, "malloc_usable_size");
+			libc_usable =
+				(size_t(*)(void *))(uintptr_t)dlsym(handle, "malloc_usable_size");
 		brk_start = (uintptr_t)lift_syscall(SYS_brk, 0, 0, 0, 0, 0, 0);
 	}
 	set_up_libc(pair.same);
@@ -139,12 +141,12 @@ static bool in_libc_arena(uintptr_t at, size_t size)
 	if (lift_syscall(SYS_mincore, (long)info, 1, (long)&resident, 0, 0, 0) != 0)
 		return false;
 	return info[0] != 0 && info[2] <= ARENA_BYTES && (info[2] & 4095) == 0 &&
-		at + size <= (uintptr_t)info + info[2];
+	       at + size <= (uintptr_t)info + info[2];
 }
 
 /*
- * Only asked where a second allocator is about: is p a block of libc's? The header is read, with which
- * every block but one at the start of a page is sure to share its page.
+ * Only asked where a second allocator is about: is p a block of libc's? The header is read, with
+ * which every block but one at the start of a page is sure to share its page.
  */
 static bool is_libcs(const void *p)
 {
@@ -159,7 +161,7 @@ static bool is_libcs(const void *p)
 		return false;
 	if (chunk[1] & CHUNK_MMAPPED)
 		return !(chunk[1] & CHUNK_PREV_IN_USE) && chunk[0] < at &&
-			((at - chunk[0]) & 4095) == 0 && ((chunk[0] + size) & 4095) == 0;
+		       ((at - chunk[0]) & 4095) == 0 && ((chunk[0] + size) & 4095) == 0;
 	if (chunk[1] & CHUNK_NON_MAIN)
 		return in_libc_arena(at, size);
 	/* The main arena is the brk heap. */
@@ -195,7 +197,8 @@ void *lift_foreign_realloc(void *p, size_t n)
 
 	if (is_other(p) && other.realloc)
 		return other.realloc(p, n);
-	/* From libc's heap it moves into ours; where we cannot serve, lift_heap_malloc() asks libc. */
+	/* From libc's heap it moves into ours; where we cannot serve, lift_heap_malloc() asks libc.
+	 */
 	have = lift_foreign_usable(p);
 	q = lift_heap_malloc(n);
 	if (!q)

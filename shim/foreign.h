@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Allocators that are not ours: libc's own, which serves where mimalloc cannot and made the blocks that
- * reach us from code bound to it (RTLD_DEEPBIND, dlmopen, libc before we were up), and whatever else
- * exports malloc behind us in the search order.
+ * Allocators that are not ours: libc's own, which serves where mimalloc cannot and made the blocks
+ * that reach us from code bound to it (RTLD_DEEPBIND, dlmopen, libc before we were up), and
+ * whatever else exports malloc behind us in the search order.
  */
 #ifndef NUMALIFT_SHIM_FOREIGN_H
 #define NUMALIFT_SHIM_FOREIGN_H
@@ -23,8 +23,8 @@ size_t lift_foreign_usable(void *p);
 void lift_foreign_init(void);
 
 /*
- * The definition of `name` that comes after ours in the search order, or NULL. Goes through dlsym(3), so
- * only where a call out is allowed; results are to be kept by the caller.
+ * The definition of `name` that comes after ours in the search order, or NULL. Goes through
+ * dlsym(3), so only where a call out is allowed; results are to be kept by the caller.
  */
 void *lift_next(const char *name);
 

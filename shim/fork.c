@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * All of numalift's fork handling is here, in lock order (lock.h): the list of threads, then the registry.
- * The handlers are registered in the constructor, before the program can register its own, so ours run
- * last before the fork and first after it, and the program's handlers may allocate.
+ * All of numalift's fork handling is here, in lock order (lock.h): the list of threads, then the
+ * registry. The handlers are registered in the constructor, before the program can register its
+ * own, so ours run last before the fork and first after it, and the program's handlers may
+ * allocate.
  *
- * vfork, posix_spawn and clone with CLONE_VM share the heap and run no handlers; nothing needs to be done.
+ * vfork, posix_spawn and clone with CLONE_VM share the heap and run no handlers; nothing needs to
+ * be done.
  */
 #include "shim/fork.h"
 

@@ -26,15 +26,15 @@ static _Atomic size_t mapped;
 
 #define OPEN_AT_ONCE (2 * LIFT_GRANULE)
 static _Atomic bool future_locked; /* mlockall(MCL_FUTURE) */
-static _Atomic bool any_closed;	   /* mimalloc has memory that it must open itself */
+static _Atomic bool any_closed;    /* mimalloc has memory that it must open itself */
 
 /* Blocks that were freed where mimalloc could not be called; linked through their first word. */
 static _Atomic(void *) deferred;
 
 /*
- * One granule without access, for a request on the fast path at a moment when the kernel gives no more:
- * there is nobody behind it who could ask libc instead. Not kept where address space is limited; there all
- * threads go the slow way from the start.
+ * One granule without access, for a request on the fast path at a moment when the kernel gives no
+ * more: there is nobody behind it who could ask libc instead. Not kept where address space is
+ * limited; there all threads go the slow way from the start.
  */
 static _Atomic uintptr_t spare;
 static _Atomic bool spare_wanted; /* decided at boot, before a sandbox could be up */
@@ -67,9 +67,10 @@ void lift_heap_boot(int nodes, bool direct)
 {
 	dl_iterate_phdr(find_mimalloc, (void *)(uintptr_t)&mi_malloc);
 	/*
-	 * Left alone, mimalloc looks for node1, node2, ... in sysfs until one is missing: at its first
-	 * segment, when a sandbox may be up that kills for it, and with ids that have holes it takes every
-	 * thread to be on node 0. The number only has to be above every id; 1 spares it all questions.
+	 * Left alone, mimalloc looks for node1, node2, ... in sysfs until one is missing: at its
+	 * first segment, when a sandbox may be up that kills for it, and with ids that have holes
+	 * it takes every thread to be on node 0. The number only has to be above every id; 1 spares
+	 * it all questions.
 	 */
 	mi_option_set(mi_option_use_numa_nodes, nodes);
 	atomic_store_explicit(
@@ -82,7 +83,7 @@ bool lift_heap_is_caller(const void *return_address)
 	return (uintptr_t)return_address - mi_start < mi_end - mi_start;
 }
 
-/* --- memory for mimalloc ------------------------------------------------------------------------ */
+/* --- memory for mimalloc --- */
 
 static void mark(uintptr_t start, uintptr_t end, bool ours)
 {
@@ -92,9 +93,11 @@ static void mark(uintptr_t start, uintptr_t end, bool ours)
 		if (g >= LIFT_GRANULES)
 			break;
 		if (ours)
-			atomic_fetch_or_explicit(&lift_heap_bits[g / 64], bit, memory_order_relaxed);
+			atomic_fetch_or_explicit(
+				&lift_heap_bits[g / 64], bit, memory_order_relaxed);
 		else
-			atomic_fetch_and_explicit(&lift_heap_bits[g / 64], ~bit, memory_order_relaxed);
+			atomic_fetch_and_explicit(
+				&lift_heap_bits[g / 64], ~bit, memory_order_relaxed);
 	}
 }
 
@@ -174,9 +177,10 @@ long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off
 	if (len < LIFT_GRANULE / 2 || (flags & MAP_FIXED) || want < len)
 		return lift_sys_mmap(hint, len, prot, flags, fd, off);
 	/*
-	 * mimalloc asks for a thread's first segment without access and opens it piece by piece. When a
-	 * piece is refused (RLIMIT_DATA, strict overcommit) 2.0.9 hands it out all the same; a refused
-	 * segment it copes with. Only where every mapping is locked in memory the pieces matter more.
+	 * mimalloc asks for a thread's first segment without access and opens it piece by piece.
+	 * When a piece is refused (RLIMIT_DATA, strict overcommit) 2.0.9 hands it out all the same;
+	 * a refused segment it copes with. Only where every mapping is locked in memory the pieces
+	 * matter more.
 	 */
 	if (prot == PROT_NONE && want <= OPEN_AT_ONCE) {
 		if (atomic_load_explicit(&future_locked, memory_order_relaxed))
@@ -220,9 +224,9 @@ long lift_heap_unmap(void *addr, size_t len)
 	if (!lift_heap_owns(addr))
 		return lift_sys_munmap(addr, len);
 	/*
-	 * mimalloc knows nothing of the granules it was given around what it asked for. The end of what
-	 * it frees is rounded up to take them along; a start inside a granule (it trims what an alignment
-	 * made superfluous) waits for the part in front of it to be freed.
+	 * mimalloc knows nothing of the granules it was given around what it asked for. The end of
+	 * what it frees is rounded up to take them along; a start inside a granule (it trims what
+	 * an alignment made superfluous) waits for the part in front of it to be freed.
 	 */
 	start = (start + LIFT_GRANULE - 1) & ~(LIFT_GRANULE - 1);
 	end = (end + LIFT_GRANULE - 1) & ~(LIFT_GRANULE - 1);
@@ -242,7 +246,8 @@ long lift_heap_unmap(void *addr, size_t len)
 
 long lift_heap_protect(void *addr, size_t len, int prot)
 {
-	if (prot == (PROT_READ | PROT_WRITE) && !atomic_load_explicit(&any_closed, memory_order_relaxed))
+	if (prot == (PROT_READ | PROT_WRITE) &&
+		!atomic_load_explicit(&any_closed, memory_order_relaxed))
 		return 0; /* opened when it was mapped */
 	return lift_sys_mprotect(addr, len, prot);
 }
@@ -260,7 +265,7 @@ void lift_heap_unlocked(void)
 	atomic_store_explicit(&future_locked, false, memory_order_relaxed);
 }
 
-/* --- blocks ------------------------------------------------------------------------------------- */
+/* --- blocks --- */
 
 /* mimalloc's answer p: leaves, and keeps book of whether it has memory at all. */
 static void *answer(void *p)
@@ -326,7 +331,8 @@ LIFT_COLD static void *ours_failed(enum kind kind, size_t align, size_t n)
 	int saved = errno;
 	void *p = libcs(kind, align, n);
 
-	/* The address space may be taken up by what is kept for later, mimalloc's segments and the spare. */
+	/* The address space may be taken up by what is kept for later, mimalloc's segments and the
+	 * spare. */
 	if (!p && give_back()) {
 		p = ours(kind, align, n);
 		if (!p)
@@ -394,7 +400,8 @@ static void defer_free(void *p)
 static void free_ours(void *p)
 {
 	if (unlikely(!lift_thread_enter(false))) {
-		/* Inside mimalloc already, so it cannot be called: the block waits; for ever in a closed heap. */
+		/* Inside mimalloc already, so it cannot be called: the block waits; for ever in a
+		 * closed heap. */
 		if (!lift_thread_heap_closed())
 			defer_free(p);
 		return;
@@ -448,7 +455,8 @@ void *lift_heap_realloc(void *p, size_t n)
 			if (q)
 				return q;
 		}
-		/* Shrunk below the threshold: back into the heap, which gives the rest to others. */
+		/* Shrunk below the threshold: back into the heap, which gives the rest to others.
+		 */
 	} else {
 		return lift_foreign_realloc(p, n);
 	}

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The heap behind the malloc family: mimalloc for blocks below LIFT_LARGE_MIN, mappings of their own
- * (large.h) above, libc's own allocator where neither can serve (out of address space, inside a signal
- * handler, in the middle of mimalloc). Blocks find their way home by address: a bitmap with one bit for
- * each 32 MiB of address space says what is mimalloc's. The mmap hook gives mimalloc whole, aligned
- * 32 MiB granules, so that no other mapping ever shares one with it.
+ * The heap behind the malloc family: mimalloc for blocks below LIFT_LARGE_MIN, mappings of their
+ * own (large.h) above, libc's own allocator where neither can serve (out of address space, inside a
+ * signal handler, in the middle of mimalloc). Blocks find their way home by address: a bitmap with
+ * one bit for each 32 MiB of address space says what is mimalloc's. The mmap hook gives mimalloc
+ * whole, aligned 32 MiB granules, so that no other mapping ever shares one with it.
  *
- * All functions keep glibc's contracts (errno included) and may be called in every state of the process,
- * from any thread and from signal handlers.
+ * All functions keep glibc's contracts (errno included) and may be called in every state of the
+ * process, from any thread and from signal handlers.
  */
 #ifndef NUMALIFT_SHIM_HEAP_H
 #define NUMALIFT_SHIM_HEAP_H
@@ -24,8 +24,8 @@
 #define LIFT_GRANULES ((size_t)1 << (47 - LIFT_GRANULE_SHIFT))
 
 /*
- * From this size on a block is a mapping of its own. mimalloc 2.0 does the same from 16 MiB; a mapping of
- * ours can grow by mremap instead of being copied, and belongs to the anon class.
+ * From this size on a block is a mapping of its own. mimalloc 2.0 does the same from 16 MiB; a
+ * mapping of ours can grow by mremap instead of being copied, and belongs to the anon class.
  */
 #define LIFT_LARGE_MIN ((size_t)16 << 20)
 
@@ -36,37 +36,41 @@ static inline bool lift_heap_owns(const void *p)
 	size_t g = (uintptr_t)p >> LIFT_GRANULE_SHIFT;
 
 	return g < LIFT_GRANULES &&
-		(atomic_load_explicit(&lift_heap_bits[g / 64], memory_order_relaxed) >> (g % 64) & 1);
+	       (atomic_load_explicit(&lift_heap_bits[g / 64], memory_order_relaxed) >> (g % 64) &
+		       1);
 }
 
-/* Where requests go from at which large blocks begin; at most LIFT_LARGE_MIN, less when the policy asks. */
+/* Where requests go from at which large blocks begin; at most LIFT_LARGE_MIN, less when the policy
+ * asks. */
 extern __attribute__((visibility("hidden"))) size_t lift_heap_large_min;
 
 /*
- * Wakes mimalloc up for this process. From lift_boot(), once. nodes: highest node id + 1; 1 where there is
- * one node. direct: nobody stands between mimalloc and the kernel but us, so the fast path is safe.
+ * Wakes mimalloc up for this process. From lift_boot(), once. nodes: highest node id + 1; 1 where
+ * there is one node. direct: nobody stands between mimalloc and the kernel but us, so the fast path
+ * is safe.
  */
 void lift_heap_boot(int nodes, bool direct);
 
 /* The ways that are not inlined in interpose_malloc.c. n and align are the caller's, unchecked. */
 void *lift_heap_malloc(size_t n);
-void *lift_heap_calloc(size_t n);		   /* the product, already checked */
-void *lift_heap_aligned(size_t align, size_t n);   /* align: a power of two */
-void *lift_heap_realloc(void *p, size_t n);	   /* p not NULL, n not 0 */
-void lift_heap_free(void *p);			   /* any p */
-size_t lift_heap_usable(void *p);		   /* any p */
+void *lift_heap_calloc(size_t n);                /* the product, already checked */
+void *lift_heap_aligned(size_t align, size_t n); /* align: a power of two */
+void *lift_heap_realloc(void *p, size_t n);      /* p not NULL, n not 0 */
+void lift_heap_free(void *p);                    /* any p */
+size_t lift_heap_usable(void *p);                /* any p */
 bool lift_heap_trim(void);
 
 struct lift_heap_usage {
 	size_t mapped; /* bytes of address space that mimalloc holds */
-	size_t large; /* bytes in blocks that are mappings of their own */
+	size_t large;  /* bytes in blocks that are mappings of their own */
 	size_t large_blocks;
 };
 void lift_heap_usage(struct lift_heap_usage *ret);
 
 /*
- * In the child that may not enter the heap any more: mimalloc is not to tidy up when this thread ends, since
- * that can wait for threads that are not there. Its destructor is found by the value it would be given.
+ * In the child that may not enter the heap any more: mimalloc is not to tidy up when this thread
+ * ends, since that can wait for threads that are not there. Its destructor is found by the value it
+ * would be given.
  */
 void lift_heap_forget_thread(void);
 
@@ -82,7 +86,8 @@ long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off
 long lift_heap_unmap(void *addr, size_t len);
 long lift_heap_protect(void *addr, size_t len, int prot);
 
-/* Gives the spare segment's address space back, for a call that needs it more. False: there was none. */
+/* Gives the spare segment's address space back, for a call that needs it more. False: there was
+ * none. */
 bool lift_heap_drop_spare(void);
 
 /* mlockall has succeeded, with MCL_FUTURE or without; munlockall has. */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * C++ operator new and delete, under their mangled names (Itanium C++ ABI). Written in C: the exception
- * is thrown by libstdc++'s own std::__throw_bad_alloc (libc++ has the same name) and the handler comes
- * from std::get_new_handler, both looked up when first needed; a program that calls operator new has
- * one of the two libraries. [new.delete.single] says what each form does when there is no memory.
+ * C++ operator new and delete, under their mangled names (Itanium C++ ABI). Written in C: the
+ * exception is thrown by libstdc++'s own std::__throw_bad_alloc (libc++ has the same name) and the
+ * handler comes from std::get_new_handler, both looked up when first needed; a program that calls
+ * operator new has one of the two libraries. [new.delete.single] says what each form does when
+ * there is no memory.
  *
  * This file is built with -fexceptions, so that the exception can pass through it.
  */
@@ -20,8 +21,8 @@
 typedef void (*new_handler)(void);
 
 /*
- * In the global scope, or in a runtime that a plug-in of a C program brought along for itself only. Looked
- * up afresh each time: such a plug-in may have been closed and loaded again elsewhere.
+ * In the global scope, or in a runtime that a plug-in of a C program brought along for itself only.
+ * Looked up afresh each time: such a plug-in may have been closed and loaded again elsewhere.
  */
 static void *lookup(const char *name)
 {
@@ -53,7 +54,8 @@ static void throw_bad_alloc(void)
 /* True when a handler ran, so that it is worth trying again. */
 static bool call_new_handler(void)
 {
-	new_handler (*get)(void) = (new_handler(*)(void))(uintptr_t)lookup("_ZSt15get_new_handlerv");
+	new_handler (*get)(void) =
+		(new_handler(*)(void))(uintptr_t)lookup("_ZSt15get_new_handlerv");
 	new_handler handler = get ? get() : NULL;
 
 	if (!handler)
@@ -88,33 +90,47 @@ static inline void *new_or_throw(size_t n, size_t align)
 }
 
 /*
- * The nothrow forms are specified as the throwing ones with the exception caught. A handler that throws
- * would have to be caught here, which C cannot do; gcc and clang run it as far as it returns.
+ * The nothrow forms are specified as the throwing ones with the exception caught, also one that the
+ * handler throws. C cannot catch; libstdc++'s own forms call operator new, which is ours, and can.
+ * Where it is not in sight (a plug-in's runtime) a handler is run as far as it returns.
  */
-static inline void *new_or_null(size_t n, size_t align)
+LIFT_COLD static void *without_catching(size_t n, size_t align)
 {
-	void *p = take(n, align);
+	void *p = NULL;
 
-	while (unlikely(!p) && call_new_handler())
+	while (!p && call_new_handler())
 		p = take(n, align);
 	return p;
 }
 
 /*
- * True when a form must be left to the next library in line: we stand aside, or the program has replaced
- * the basic form that this one is specified to call. libstdc++'s derived forms then do the calling (and
- * the catching), as they would without us.
+ * True when a form must be left to the next library in line: we stand aside, or the program has
+ * replaced the basic form that this one is specified to call. libstdc++'s derived forms then do the
+ * calling (and the catching), as they would without us.
  */
 #define PASS_ON(base)                                                                              \
 	unlikely(!LIFT_SAME_FUNCTION(base, own_##base) || lift_mode() == LIFT_MODE_ASIDE)
 
-#define NEW(name, base, params, how, align, types, args)                                           \
+#define NEW(name, base, params, align, types, args)                                                \
 	LIFT_EXPORT void *name params;                                                             \
 	LIFT_EXPORT void *name params                                                              \
 	{                                                                                          \
 		if (PASS_ON(base) && lift_next_fn(LIFT_NEXT_##name))                               \
 			return LIFT_NEXT(name, void *, types, args);                               \
-		return how(n, align);                                                              \
+		return new_or_throw(n, align);                                                     \
+	}
+
+#define NEW_NOTHROW(name, base, params, align, types, args)                                        \
+	LIFT_EXPORT void *name params;                                                             \
+	LIFT_EXPORT void *name params                                                              \
+	{                                                                                          \
+		void *p = PASS_ON(base) ? NULL : take(n, align);                                   \
+                                                                                                   \
+		if (likely(p != NULL))                                                             \
+			return p;                                                                  \
+		if (lift_next_fn(LIFT_NEXT_##name))                                                \
+			return LIFT_NEXT(name, void *, types, args);                               \
+		return without_catching(n, align);                                                 \
 	}
 
 #define DELETE(name, base, params, types, args)                                                    \
@@ -138,20 +154,18 @@ OWN(_ZnwmSt11align_val_t, void *, (size_t, size_t))
 OWN(_ZdlPv, void, (void *))
 OWN(_ZdlPvSt11align_val_t, void, (void *, size_t))
 
-NEW(_Znwm, _Znwm, (size_t n), new_or_throw, 0, (size_t), (n))
-NEW(_Znam, _Znwm, (size_t n), new_or_throw, 0, (size_t), (n))
-NEW(_ZnwmRKSt9nothrow_t, _Znwm, (size_t n, const void *tag), new_or_null, 0,
-	(size_t, const void *), (n, tag))
-NEW(_ZnamRKSt9nothrow_t, _Znwm, (size_t n, const void *tag), new_or_null, 0,
-	(size_t, const void *), (n, tag))
-NEW(_ZnwmSt11align_val_t, _ZnwmSt11align_val_t, (size_t n, size_t a), new_or_throw, a,
-	(size_t, size_t), (n, a))
-NEW(_ZnamSt11align_val_t, _ZnwmSt11align_val_t, (size_t n, size_t a), new_or_throw, a,
-	(size_t, size_t), (n, a))
-NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, _ZnwmSt11align_val_t, (size_t n, size_t a, const void *tag),
-	new_or_null, a, (size_t, size_t, const void *), (n, a, tag))
-NEW(_ZnamSt11align_val_tRKSt9nothrow_t, _ZnwmSt11align_val_t, (size_t n, size_t a, const void *tag),
-	new_or_null, a, (size_t, size_t, const void *), (n, a, tag))
+NEW(_Znwm, _Znwm, (size_t n), 0, (size_t), (n))
+NEW(_Znam, _Znwm, (size_t n), 0, (size_t), (n))
+NEW(_ZnwmSt11align_val_t, _ZnwmSt11align_val_t, (size_t n, size_t a), a, (size_t, size_t), (n, a))
+NEW(_ZnamSt11align_val_t, _ZnwmSt11align_val_t, (size_t n, size_t a), a, (size_t, size_t), (n, a))
+NEW_NOTHROW(_ZnwmRKSt9nothrow_t, _Znwm, (size_t n, const void *tag), 0, (size_t, const void *),
+	(n, tag))
+NEW_NOTHROW(_ZnamRKSt9nothrow_t, _Znwm, (size_t n, const void *tag), 0, (size_t, const void *),
+	(n, tag))
+NEW_NOTHROW(_ZnwmSt11align_val_tRKSt9nothrow_t, _ZnwmSt11align_val_t,
+	(size_t n, size_t a, const void *tag), a, (size_t, size_t, const void *), (n, a, tag))
+NEW_NOTHROW(_ZnamSt11align_val_tRKSt9nothrow_t, _ZnwmSt11align_val_t,
+	(size_t n, size_t a, const void *tag), a, (size_t, size_t, const void *), (n, a, tag))
 
 DELETE(_ZdlPv, _ZdlPv, (void *p), (void *), (p))
 DELETE(_ZdaPv, _ZdlPv, (void *p), (void *), (p))

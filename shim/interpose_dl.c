@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * dlopen with RTLD_DEEPBIND. A library opened so finds libc's malloc and free before ours. Blocks that it
- * makes find their way back to libc by themselves (foreign.c), but a block of ours that it frees would
- * end the program: libc knows nothing of it. So after such an open the allocation functions in the new
- * objects' relocations are pointed to this library; everything else stays as RTLD_DEEPBIND wants it.
+ * dlopen with RTLD_DEEPBIND. A library opened so finds libc's malloc and free before ours. Blocks
+ * that it makes find their way back to libc by themselves (foreign.c), but a block of ours that it
+ * frees would end the program: libc knows nothing of it. So after such an open the allocation
+ * functions in the new objects' relocations are pointed to this library; everything else stays as
+ * RTLD_DEEPBIND wants it.
  *
- * dlopen(3) looks at its return address: the caller's RUNPATH counts for names without a slash. Those, and
- * all calls without RTLD_DEEPBIND, are therefore passed on by a jump that leaves no trace of us.
+ * dlopen(3) looks at its return address: the caller's RUNPATH counts for names without a slash.
+ * Those, and all calls without RTLD_DEEPBIND, are therefore passed on by a jump that leaves no
+ * trace of us.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -29,15 +31,24 @@
 extern __attribute__((visibility("hidden"))) void *(*lift_dlopen_next)(const char *, int);
 __attribute__((used)) void *(*lift_dlopen_next)(const char *, int);
 
-/* --- relocations ---------------------------------------------------------------------------------- */
+/* --- relocations --- */
 
-#define NAME(f) {#f, (void *)(uintptr_t)&f}
+#define NAME(f) #f, (void *)(uintptr_t)&f
 static const struct {
 	const char *name;
 	void *ours;
 } functions[] = {
-	NAME(malloc), NAME(calloc), NAME(realloc), NAME(reallocarray), NAME(free), NAME(posix_memalign),
-	NAME(aligned_alloc), NAME(memalign), NAME(valloc), NAME(pvalloc), NAME(malloc_usable_size),
+	{NAME(malloc)},
+	{NAME(calloc)},
+	{NAME(realloc)},
+	{NAME(reallocarray)},
+	{NAME(free)},
+	{NAME(posix_memalign)},
+	{NAME(aligned_alloc)},
+	{NAME(memalign)},
+	{NAME(valloc)},
+	{NAME(pvalloc)},
+	{NAME(malloc_usable_size)},
 };
 
 struct object {
@@ -77,7 +88,8 @@ static void write_slot(void **slot, void *value, const struct lift_range *relro)
 		(void)lift_sys_mprotect((void *)page, PAGE, PROT_READ);
 }
 
-static void redirect(const struct object *o, const struct lift_range *relro, const ElfW(Rela) * rela, size_t n)
+static void redirect(
+	const struct object *o, const struct lift_range *relro, const ElfW(Rela) * rela, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const ElfW(Sym) *sym = &o->symtab[ELF64_R_SYM(rela[i].r_info)];
@@ -110,7 +122,8 @@ static void redirect_object(const struct dl_phdr_info *info)
 		if (ph->p_type == PT_DYNAMIC)
 			dyn = (const ElfW(Dyn) *)(o.base + ph->p_vaddr);
 		if (ph->p_type == PT_GNU_RELRO)
-			relro = (struct lift_range){o.base + ph->p_vaddr, o.base + ph->p_vaddr + ph->p_memsz};
+			relro = (struct lift_range){
+				o.base + ph->p_vaddr, o.base + ph->p_vaddr + ph->p_memsz};
 	}
 	/* ld.so has made the addresses in a library's dynamic section absolute. */
 	for (; dyn && dyn->d_tag != DT_NULL; dyn++) {
@@ -148,7 +161,7 @@ static void redirect_object(const struct dl_phdr_info *info)
 		redirect(&o, &relro, plt, plt_bytes / sizeof(*plt));
 }
 
-/* --- which objects are new -------------------------------------------------------------------------- */
+/* --- which objects are new --- */
 
 struct walk {
 	size_t known; /* objects at the head of the list that were there before */
@@ -163,7 +176,8 @@ static int count_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* New objects are added at the end of the list. One that another thread opens meanwhile has ours already. */
+/* New objects are added at the end of the list. One that another thread opens meanwhile has ours
+ * already. */
 static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct walk *w = arg;
@@ -183,7 +197,7 @@ static bool is_libcs_malloc(void *handle)
 
 	/* A library that brought its own allocator along keeps it. */
 	return found && dladdr(found, &a) && dladdr((void *)(uintptr_t)&__libc_malloc, &b) &&
-		a.dli_fbase == b.dli_fbase;
+	       a.dli_fbase == b.dli_fbase;
 }
 
 __attribute__((visibility("hidden"), used)) void *lift_dlopen_deep(const char *file, int mode);
@@ -202,15 +216,17 @@ void *lift_dlopen_deep(const char *file, int mode)
 	return handle;
 }
 
-/* --- the jump ------------------------------------------------------------------------------------------ */
+/* --- the jump --- */
 
 /* Finds the next dlopen at the first call, and says whether this one has to be looked after. */
 __attribute__((visibility("hidden"), used)) bool lift_dlopen_is_deep(const char *file, int mode);
 bool lift_dlopen_is_deep(const char *file, int mode)
 {
 	if (!lift_dlopen_next)
-		lift_dlopen_next = (void *(*)(const char *, int))(uintptr_t)dlsym(RTLD_NEXT, "dlopen");
-	return (mode & RTLD_DEEPBIND) && file && strchr(file, '/') && lift_mode() == LIFT_MODE_ACTIVE;
+		lift_dlopen_next =
+			(void *(*)(const char *, int))(uintptr_t)dlsym(RTLD_NEXT, "dlopen");
+	return (mode & RTLD_DEEPBIND) && file && strchr(file, '/') &&
+	       lift_mode() == LIFT_MODE_ACTIVE;
 }
 
 #if defined(__x86_64__)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The C allocation functions that the program binds to. The inlined part of each ends in a jump into
- * mimalloc, with nothing to be done on the way back: that, and not the number of instructions, is what
- * a wrapper of so short a function costs. Everything unusual (first call, signal, large, foreign, no memory)
- * is a call away in heap.c. None of them can recurse: mimalloc's own calls come back through
- * interpose_mmap.c only.
+ * The C allocation functions that the program binds to. The inlined part of each ends in a jump
+ * into mimalloc, with nothing to be done on the way back: that, and not the number of instructions,
+ * is what a wrapper of so short a function costs. Everything unusual (first call, signal, large,
+ * foreign, no memory) is a call away in heap.c. None of them can recurse: mimalloc's own calls come
+ * back through interpose_mmap.c only.
  *
- * The contracts are glibc's (malloc(3), posix_memalign(3), malloc_usable_size(3)): errno is written on
- * failure only, and by free never.
+ * The contracts are glibc's (malloc(3), posix_memalign(3), malloc_usable_size(3)): errno is written
+ * on failure only, and by free never.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -30,7 +30,7 @@ void cfree(void *p);
 void free_sized(void *p, size_t n);
 void free_aligned_sized(void *p, size_t align, size_t n);
 
-/* --- the ways round the fast path ---------------------------------------------------------------- */
+/* --- the ways round the fast path --- */
 
 /* Which of the three worlds a call is in. */
 static inline bool too_early(void)
@@ -122,7 +122,7 @@ static void *aligned(size_t align, size_t n)
 	return aligned_slow(align, n);
 }
 
-/* --- what programs call --------------------------------------------------------------------------- */
+/* --- what programs call --- */
 
 LIFT_EXPORT void *malloc(size_t n)
 {
@@ -131,8 +131,8 @@ LIFT_EXPORT void *malloc(size_t n)
 	return malloc_slow(n);
 }
 
-__attribute__((alias("malloc"), visibility("hidden"), nothrow, leaf, malloc, alloc_size(1))) void *lift_own_malloc(
-	size_t n);
+__attribute__((alias("malloc"), visibility("hidden"), nothrow, leaf, malloc, alloc_size(1))) void *
+lift_own_malloc(size_t n);
 
 LIFT_EXPORT void *calloc(size_t nmemb, size_t size)
 {
@@ -255,9 +255,10 @@ LIFT_EXPORT size_t malloc_usable_size(void *p)
 	return lift_heap_usable(p);
 }
 
-/* --- questions and hints ---------------------------------------------------------------------------- */
+/* --- questions and hints --- */
 
-/* 1 when memory went back to the system. The pad is a hint to a heap that grows by brk; ours does not. */
+/* 1 when memory went back to the system. The pad is a hint to a heap that grows by brk; ours does
+ * not. */
 LIFT_EXPORT int malloc_trim(size_t pad)
 {
 	if (aside())
@@ -265,7 +266,8 @@ LIFT_EXPORT int malloc_trim(size_t pad)
 	return lift_heap_trim();
 }
 
-/* Every parameter tunes glibc's heap and means nothing here; 1 is what glibc says to those it knows not. */
+/* Every parameter tunes glibc's heap and means nothing here; 1 is what glibc says to those it knows
+ * not. */
 LIFT_EXPORT int mallopt(int param, int value)
 {
 	if (aside())
@@ -274,9 +276,9 @@ LIFT_EXPORT int mallopt(int param, int value)
 }
 
 /*
- * What is known without stopping the other threads: the address space that mimalloc holds (arena), and
- * the blocks that are mappings of their own (hblks, hblkhd). How much of the former is in use is not
- * known, so all of it counts as that.
+ * What is known without stopping the other threads: the address space that mimalloc holds (arena),
+ * and the blocks that are mappings of their own (hblks, hblkhd). How much of the former is in use
+ * is not known, so all of it counts as that.
  */
 LIFT_EXPORT struct mallinfo2 mallinfo2(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The mapping calls that the program and its libraries bind to. Raw system calls only: no dlsym, no
- * allocation, nothing that could come back here. A call that comes from mimalloc (by its return address)
- * is heap memory: it gets aligned granules and, unlike everybody else, no errno.
+ * allocation, nothing that could come back here. A call that comes from mimalloc (by its return
+ * address) is heap memory: it gets aligned granules and, unlike everybody else, no errno.
  *
  * brk and sbrk are not here: a program's brk heap stays where the kernel puts it.
  */
@@ -126,7 +126,8 @@ LIFT_EXPORT int mlockall(int flags)
 	long ret = lift_syscall(SYS_mlockall, flags, 0, 0, 0, 0, 0);
 
 	if (ret == -ENOMEM) {
-		/* RLIMIT_MEMLOCK counts address space: it must not be ours that makes the difference. */
+		/* RLIMIT_MEMLOCK counts address space: it must not be ours that makes the
+		 * difference. */
 		(void)lift_heap_drop_spare();
 		ret = lift_syscall(SYS_mlockall, flags, 0, 0, 0, 0, 0);
 	}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The program's own memory policies. mbind and set_mempolicy are libnuma's names, and all of libnuma's
- * other functions go through them, so these two see every program that uses the library. Who makes the
- * system calls by hand is noticed when memory is next placed: the thread's policy is asked for then.
+ * The program's own memory policies. mbind and set_mempolicy are libnuma's names, and all of
+ * libnuma's other functions go through them, so these two see every program that uses the library.
+ * Who makes the system calls by hand is noticed when memory is next placed: the thread's policy is
+ * asked for then.
  *
  * prctl is here because a sandbox goes up through it: a filter may kill a process that calls mbind.
  */
@@ -33,7 +34,8 @@ static bool placing(void)
 LIFT_EXPORT long mbind(void *start, unsigned long len, int mode, const unsigned long *nodes,
 	unsigned long maxnode, unsigned flags)
 {
-	long ret = lift_syscall(SYS_mbind, (long)start, (long)len, mode, (long)nodes, (long)maxnode, flags);
+	long ret = lift_syscall(
+		SYS_mbind, (long)start, (long)len, mode, (long)nodes, (long)maxnode, flags);
 
 	if (ret == 0 && placing())
 		lift_place_range_taken((uintptr_t)start, len);

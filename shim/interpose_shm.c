@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * System V shared memory. shmget and shmctl need no look: a segment has no memory before it is attached.
- * The same goes for shm_open and memfd_create: what they return is recognised when it is mapped, by the
- * file system it lies on, which also works for descriptors that came from elsewhere.
+ * System V shared memory. shmget and shmctl need no look: a segment has no memory before it is
+ * attached. The same goes for shm_open and memfd_create: what they return is recognised when it is
+ * mapped, by the file system it lies on, which also works for descriptors that came from elsewhere.
  */
 #include <errno.h>
 #include <stdatomic.h>

@@ -15,8 +15,8 @@
 #define ALIGN_UP(x, a) (((x) + (a)-1) & ~((a)-1))
 
 /*
- * Directly in front of the block. The cookie binds the header to its address, so a copy of it somewhere
- * in the program's data does not pass for one, and it is wiped when the block is freed.
+ * Directly in front of the block. The cookie binds the header to its address, so a copy of it
+ * somewhere in the program's data does not pass for one, and it is wiped when the block is freed.
  */
 struct header {
 	uintptr_t cookie;
@@ -30,9 +30,9 @@ static _Atomic size_t total_bytes;
 static _Atomic size_t total_blocks;
 
 /*
- * Where the header of a block on a page boundary would be, another allocator's block may have an unmapped
- * page. So the granules in which such blocks of ours began are remembered (and never forgotten: the
- * cookie decides, this only says where it may be looked for).
+ * Where the header of a block on a page boundary would be, another allocator's block may have an
+ * unmapped page. So the granules in which such blocks of ours began are remembered (and never
+ * forgotten: the cookie decides, this only says where it may be looked for).
  */
 static _Atomic uint64_t page_aligned[LIFT_GRANULES / 64];
 
@@ -40,7 +40,8 @@ static uintptr_t cookie_of(const struct header *h)
 {
 	static const char anchor;
 
-	/* The anchor's address is random where address space is; the constant keeps small ones apart. */
+	/* The anchor's address is random where address space is; the constant keeps small ones
+	 * apart. */
 	return (uintptr_t)h ^ ((uintptr_t)&anchor * 0x9e3779b97f4a7c15u) ^ 0x6c6966744c415247u;
 }
 
@@ -57,7 +58,8 @@ static void publish(struct header *h, uintptr_t map, size_t map_len)
 	h->map_len = map_len;
 	h->cookie = cookie_of(h);
 	if (((uintptr_t)(h + 1) & (PAGE - 1)) == 0)
-		atomic_fetch_or_explicit(&page_aligned[g / 64], 1ul << (g % 64), memory_order_relaxed);
+		atomic_fetch_or_explicit(
+			&page_aligned[g / 64], 1ul << (g % 64), memory_order_relaxed);
 }
 
 bool lift_large_owns(const void *p)
@@ -69,7 +71,8 @@ bool lift_large_owns(const void *p)
 	if (a < 2 * PAGE || (a & 63) != 0 || g >= LIFT_GRANULES)
 		return false;
 	if ((a & (PAGE - 1)) == 0 &&
-		!(atomic_load_explicit(&page_aligned[g / 64], memory_order_relaxed) >> (g % 64) & 1))
+		!(atomic_load_explicit(&page_aligned[g / 64], memory_order_relaxed) >> (g % 64) &
+			1))
 		return false;
 	return header_of(p)->cookie == cookie_of(header_of(p));
 }
@@ -124,8 +127,8 @@ void lift_large_free(void *p)
 
 	h->cookie = 0;
 	/*
-	 * munmap can fail with ENOMEM when it would split a mapping at vm.max_map_count (the block may
-	 * have merged with a neighbour). The pages go back all the same.
+	 * munmap can fail with ENOMEM when it would split a mapping at vm.max_map_count (the block
+	 * may have merged with a neighbour). The pages go back all the same.
 	 */
 	if (lift_vm_unmap((void *)map, len) < 0)
 		(void)lift_sys_madvise((void *)map, len, MADV_DONTNEED);

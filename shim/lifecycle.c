@@ -36,7 +36,7 @@ bool lift_config_given(const char *name)
 	return i >= 0 && (config.given >> i & 1);
 }
 
-/* --- configuration --------------------------------------------------------------------------------- */
+/* --- configuration --- */
 
 static void read_config(void)
 {
@@ -60,9 +60,10 @@ static void read_config(void)
 	}
 }
 
-/* --- whether to be there at all -------------------------------------------------------------------- */
+/* --- whether to be there at all --- */
 
-/* Runtimes that replace the allocator for their own checks. Weak: NULL unless the program has them. */
+/* Runtimes that replace the allocator for their own checks. Weak: NULL unless the program has them.
+ */
 extern void __asan_init(void) __attribute__((weak));
 extern void __hwasan_init(void) __attribute__((weak));
 extern void __lsan_init(void) __attribute__((weak));
@@ -70,8 +71,9 @@ extern void __msan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 
 /*
- * libasan ends a program in which any library comes before it, unless its options say that this is meant.
- * A program may define this function to set defaults; where it does, its own definition wins over ours.
+ * libasan ends a program in which any library comes before it, unless its options say that this is
+ * meant. A program may define this function to set defaults; where it does, its own definition wins
+ * over ours.
  */
 const char *__asan_default_options(void);
 LIFT_EXPORT const char *__asan_default_options(void)
@@ -85,8 +87,8 @@ static bool sanitizer(void)
 }
 
 /*
- * mimalloc asks for memory through the mmap that the whole process sees. If that is not ours, its segments
- * would go unmarked and its blocks be taken for somebody else's.
+ * mimalloc asks for memory through the mmap that the whole process sees. If that is not ours, its
+ * segments would go unmarked and its blocks be taken for somebody else's.
  */
 static bool mmap_is_ours(void)
 {
@@ -97,8 +99,8 @@ static bool mmap_is_ours(void)
 static bool others_are_ours(void)
 {
 	return LIFT_SAME_FUNCTION(munmap, lift_own_munmap) &&
-		LIFT_SAME_FUNCTION(madvise, lift_own_madvise) &&
-		LIFT_SAME_FUNCTION(mprotect, lift_own_mprotect);
+	       LIFT_SAME_FUNCTION(madvise, lift_own_madvise) &&
+	       LIFT_SAME_FUNCTION(mprotect, lift_own_mprotect);
 }
 
 static int decide_mode(void)
@@ -107,18 +109,21 @@ static int decide_mode(void)
 		!lift_config_in_scope(&config, lift_env_program()))
 		return LIFT_MODE_ASIDE;
 	if (sanitizer()) {
-		lift_log(LIFT_LOG_INFO, "the program has a sanitizer with an allocator of its own: standing aside");
+		lift_log(LIFT_LOG_INFO,
+			"the program has a sanitizer with an allocator of its own: standing aside");
 		return LIFT_MODE_ASIDE;
 	}
 	if (!mmap_is_ours()) {
-		lift_log_given_up("another preloaded library or the program itself defines mmap: standing "
-				  "aside; put libnumalift.so first in LD_PRELOAD");
+		lift_log_given_up(
+			"another preloaded library or the program itself defines mmap: standing "
+			"aside; put libnumalift.so first in LD_PRELOAD");
 		return LIFT_MODE_ASIDE;
 	}
 	return LIFT_MODE_ACTIVE;
 }
 
-/* Is large anonymous memory to lie elsewhere than small blocks? Then large blocks must not come from mimalloc. */
+/* Is large anonymous memory to lie elsewhere than small blocks? Then large blocks must not come
+ * from mimalloc. */
 static bool large_blocks_differ(void)
 {
 	const struct lift_place_rule *slab = lift_config_rule(&config, LIFT_CLASS_SLAB, 0);
@@ -134,7 +139,7 @@ static bool large_blocks_differ(void)
 	return false;
 }
 
-/* --- boot --------------------------------------------------------------------------------------------- */
+/* --- boot --- */
 
 static void boot(void)
 {
@@ -148,7 +153,7 @@ static void boot(void)
 	if (mode == LIFT_MODE_ACTIVE) {
 		if (lift_os_memory_nodes(&nodes) == 0) {
 			nr = lift_nodeset_count(&nodes);
-			lift_nodeset_foreach(node, &nodes)
+			lift_nodeset_foreach (node, &nodes)
 				top = node + 1;
 		}
 		lift_place_boot(nr);
@@ -178,9 +183,10 @@ void lift_boot(void)
 	errno = saved;
 }
 
-/* --- constructor ---------------------------------------------------------------------------------------- */
+/* --- constructor --- */
 
-/* NUMALIFT_INHERIT=off: takes this library out of LD_PRELOAD, in place, for the programs that are executed. */
+/* NUMALIFT_INHERIT=off: takes this library out of LD_PRELOAD, in place, for the programs that are
+ * executed. */
 static void disinherit(void)
 {
 	char *list = lift_env_get("LD_PRELOAD");

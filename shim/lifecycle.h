@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * How far the library is awake, and what it was told to be. Calls arrive before any constructor has run,
- * so the first one to come boots it (lift_boot), with raw system calls and nothing of libc that needs to
- * be initialised. The constructor later does the rest: messages, fork handlers, the environment of
- * children. There is no destructor: the heap lives as long as the process.
+ * How far the library is awake, and what it was told to be. Calls arrive before any constructor has
+ * run, so the first one to come boots it (lift_boot), with raw system calls and nothing of libc
+ * that needs to be initialised. The constructor later does the rest: messages, fork handlers, the
+ * environment of children. There is no destructor: the heap lives as long as the process.
  */
 #ifndef NUMALIFT_SHIM_LIFECYCLE_H
 #define NUMALIFT_SHIM_LIFECYCLE_H
@@ -14,12 +14,12 @@
 #include "policy/config.h"
 
 enum lift_mode {
-	LIFT_MODE_BOOT,	  /* nobody has called yet, or the first caller is booting right now */
+	LIFT_MODE_BOOT,   /* nobody has called yet, or the first caller is booting right now */
 	LIFT_MODE_ACTIVE, /* the heap is ours, memory is placed */
 	/*
-	 * Every call goes to the next library in line, as if we were not there: switched off, out of
-	 * scope, secure execution, a sanitizer that needs the allocator for itself, or another library
-	 * that stands between us and mimalloc.
+	 * Every call goes to the next library in line, as if we were not there: switched off, out
+	 * of scope, secure execution, a sanitizer that needs the allocator for itself, or another
+	 * library that stands between us and mimalloc.
 	 */
 	LIFT_MODE_ASIDE,
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A futex lock of one word. pthread mutexes would do, were it not that they may be interposed by tools
- * that allocate, and that the child of a fork must be able to start over with an unlocked one.
+ * A futex lock of one word. pthread mutexes would do, were it not that they may be interposed by
+ * tools that allocate, and that the child of a fork must be able to start over with an unlocked
+ * one.
  *
  * Lock order, outermost first (fork.c takes them in this order):
  *   1. lift_thread's list lock (which also keeps every thread out of the heap while a fork runs)

@@ -91,8 +91,8 @@ static void format(struct out *o, const char *fmt, va_list ap)
 }
 
 /*
- * The host's stderr may be a pipe that nobody drains, where a write would wait for ever, or one without a
- * reader, where it would raise SIGPIPE. Neither is a line of ours worth.
+ * The host's stderr may be a pipe that nobody drains, where a write would wait for ever, or one
+ * without a reader, where it would raise SIGPIPE. Neither is a line of ours worth.
  */
 static void write_line(const char *s, size_t len)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * One-line messages on stderr: no allocation, no stdio, one write(2) each, errno untouched. Lines that are
- * said before the process has reached its constructors are kept and written then, so that a program
- * that never gets there (or a traced loader) sees nothing of us.
+ * One-line messages on stderr: no allocation, no stdio, one write(2) each, errno untouched. Lines
+ * that are said before the process has reached its constructors are kept and written then, so that
+ * a program that never gets there (or a traced loader) sees nothing of us.
  *
  * Thread-safe. Async-signal-safe except that two lines may interleave in the early buffer.
  */
@@ -23,8 +23,9 @@ __attribute__((format(printf, 2, 3))) void lift_log(int level, const char *fmt, 
 void lift_log_open(void);
 
 /*
- * Warnings that answer the question "what was given up, and what brings it back" come from here: only the
- * first of a process is written (the design's promise of one line at most), the others go to level info.
+ * Warnings that answer the question "what was given up, and what brings it back" come from here:
+ * only the first of a process is written (the design's promise of one line at most), the others go
+ * to level info.
  */
 __attribute__((format(printf, 1, 2))) void lift_log_given_up(const char *fmt, ...);
 

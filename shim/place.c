@@ -26,8 +26,8 @@
 #define REGION_HEAP (LIFT_REGION_USER << 1)
 
 /*
- * A round of credits: long enough for an even order, short enough that memory of other classes shifts
- * the interleave by a chunk or two and no more.
+ * A round of credits: long enough for an even order, short enough that memory of other classes
+ * shifts the interleave by a chunk or two and no more.
  */
 #define ROUND_BYTES_PER_NODE (2 * LIFT_MIB)
 
@@ -47,7 +47,8 @@ static struct {
 	struct lift_nodeset pagecache_nodes;
 	uint64_t refused; /* ranges that the kernel would not bind */
 	uint64_t over_budget;
-	struct lift_range early_heap; /* the heap's first granules, from before the machine was read */
+	struct lift_range
+		early_heap; /* the heap's first granules, from before the machine was read */
 } m;
 
 static const char *errno_name(long err)
@@ -70,7 +71,7 @@ static const char *errno_name(long err)
 	}
 }
 
-/* --- the machine --------------------------------------------------------------------------------- */
+/* --- the machine --- */
 
 static void stop_placing(void)
 {
@@ -101,21 +102,24 @@ static bool read_machine(void)
 		return false;
 	}
 	/*
-	 * A filter that kills what it does not know cannot be told from one that returns EPERM without
-	 * trying. Who asks for a placement by name takes the risk; nobody else's program is put at it.
+	 * A filter that kills what it does not know cannot be told from one that returns EPERM
+	 * without trying. Who asks for a placement by name takes the risk; nobody else's program is
+	 * put at it.
 	 */
 	if (seccomp != 0 && !lift_config_given("NUMALIFT_PLACE")) {
 		stop_placing();
-		lift_log_given_up("a seccomp filter is active, so memory is not placed; set NUMALIFT_PLACE "
-				  "(its default is slab:local,anon:local,file:interleave) to place it if "
-				  "the filter permits mbind");
+		lift_log_given_up(
+			"a seccomp filter is active, so memory is not placed; set NUMALIFT_PLACE "
+			"(its default is slab:local,anon:local,file:interleave) to place it if "
+			"the filter permits mbind");
 		return false;
 	}
 	err = lift_os_probe_policies(&m.view, lift_nodeset_first(&nodes));
 	if (err) {
 		stop_placing();
-		lift_log_given_up("memory policies are refused here (%s), so memory is not placed; in a "
-				  "container, CAP_SYS_NICE permits them",
+		lift_log_given_up(
+			"memory policies are refused here (%s), so memory is not placed; in a "
+			"container, CAP_SYS_NICE permits them",
 			errno_name(err));
 		return false;
 	}
@@ -144,7 +148,7 @@ void lift_place_sandboxed(void)
 		stop_placing();
 }
 
-/* --- deciding ------------------------------------------------------------------------------------ */
+/* --- deciding --- */
 
 /* The calling thread's own policy as policy/placement wants it; ours for the page cache is none. */
 static int thread_policy(void)
@@ -155,7 +159,8 @@ static int thread_policy(void)
 
 	if (err < 0)
 		return -1;
-	if (m.pagecache && mode == m.pagecache_mode && lift_nodeset_equal(&nodes, &m.pagecache_nodes))
+	if (m.pagecache && mode == m.pagecache_mode &&
+		lift_nodeset_equal(&nodes, &m.pagecache_nodes))
 		return LIFT_MPOL_DEFAULT;
 	return mode;
 }
@@ -199,7 +204,7 @@ static void debit_local(size_t len)
 		lift_credits_debit(&m.credits, lift_sys_cpu_node(), len);
 }
 
-/* --- binding --------------------------------------------------------------------------------------- */
+/* --- binding --- */
 
 static bool bind(uintptr_t start, uintptr_t end, int mode, const struct lift_nodeset *nodes)
 {
@@ -211,10 +216,12 @@ static bool bind(uintptr_t start, uintptr_t end, int mode, const struct lift_nod
 	m.refused++;
 	if (err == -EPERM || err == -ENOSYS) {
 		stop_placing();
-		lift_log_given_up("mbind is refused (%s), so memory is no longer placed", errno_name(err));
+		lift_log_given_up(
+			"mbind is refused (%s), so memory is no longer placed", errno_name(err));
 	} else if (m.refused == 1) {
-		lift_log_given_up("mbind failed (%s) for %zu bytes, which stay where the kernel puts them; "
-				  "further cases are only counted",
+		lift_log_given_up(
+			"mbind failed (%s) for %zu bytes, which stay where the kernel puts them; "
+			"further cases are only counted",
 			errno_name(err), end - start);
 	}
 	return false;
@@ -229,8 +236,9 @@ static bool object_has_policy(uintptr_t addr)
 }
 
 /*
- * Chunks are huge-page sized so that no huge page is cut. Where the memory has none anyway (tmpfs without
- * the huge= option), a small region can be spread more evenly than in one or two chunks per node.
+ * Chunks are huge-page sized so that no huge page is cut. Where the memory has none anyway (tmpfs
+ * without the huge= option), a small region can be spread more evenly than in one or two chunks per
+ * node.
  */
 static uint64_t chunk_of(uint64_t bytes, uint64_t page, uint64_t max)
 {
@@ -250,11 +258,11 @@ static uint64_t chunk_of(uint64_t bytes, uint64_t page, uint64_t max)
 
 /*
  * Batch interleave: neighbouring chunks of one node are bound with one call. Returns how many VMAs
- * there are more than before. Chunk borders lie on multiples of the chunk size, so that no huge page
- * is cut and the first and last chunk are what is left over.
+ * there are more than before. Chunk borders lie on multiples of the chunk size, so that no huge
+ * page is cut and the first and last chunk are what is left over.
  */
-static uint32_t bind_chunks(
-	struct lift_range r, const struct lift_decision *d, uint64_t page, bool shared, uint64_t vmas)
+static uint32_t bind_chunks(struct lift_range r, const struct lift_decision *d, uint64_t page,
+	bool shared, uint64_t vmas)
 {
 	uint64_t max = vmas < LIFT_CHUNKS_MAX ? vmas : LIFT_CHUNKS_MAX;
 	struct lift_credits *credits = credits_for(d);
@@ -307,7 +315,8 @@ static void log_decision(
 }
 
 /* Decides about a fresh range and binds it. Under the lock. */
-static void place(struct lift_range r, enum lift_class cls, uint32_t flags, uint64_t page, bool shared)
+static void place(
+	struct lift_range r, enum lift_class cls, uint32_t flags, uint64_t page, bool shared)
 {
 	const struct lift_config *cfg = lift_config_now();
 	const struct lift_place_rule *rule = lift_config_rule(cfg, cls, lift_range_bytes(r));
@@ -338,8 +347,9 @@ static void place(struct lift_range r, enum lift_class cls, uint32_t flags, uint
 		want = lift_vmabudget_left(budget);
 	if (d.kind != LIFT_PLACE_NONE && want < 2) {
 		if (m.over_budget++ == 0)
-			lift_log_given_up("the budget of mappings (a quarter of vm.max_map_count) is used "
-					  "up, so further memory is not placed; raise vm.max_map_count");
+			lift_log_given_up(
+				"the budget of mappings (a quarter of vm.max_map_count) is used "
+				"up, so further memory is not placed; raise vm.max_map_count");
 		d.kind = LIFT_PLACE_NONE;
 		want = 0;
 	}
@@ -369,9 +379,10 @@ static struct lift_range range_of(uintptr_t start, size_t len)
 	return (struct lift_range){start, start + ALIGN_UP(len, PAGE)};
 }
 
-/* --- what happens to mappings ---------------------------------------------------------------------- */
+/* --- what happens to mappings --- */
 
-/* Anonymous memory can come in huge pages at any time (khugepaged), so it is never cut below one. */
+/* Anonymous memory can come in huge pages at any time (khugepaged), so it is never cut below one.
+ */
 static uint64_t huge_page_of(int flags)
 {
 	unsigned shift;
@@ -395,17 +406,20 @@ void lift_place_mapped(uintptr_t start, size_t len, int prot, int flags, int fd)
 		req.origin = shared ? LIFT_ORIGIN_MMAP_ANON_SHARED : LIFT_ORIGIN_MMAP_ANON_PRIVATE;
 	} else if (shared && fd >= 0) {
 		fs = lift_sys_fs_type(fd);
-		req.origin = fs == TMPFS_MAGIC_NR ? LIFT_ORIGIN_MMAP_TMPFS_SHARED
-			: fs == HUGETLBFS_MAGIC_NR ? LIFT_ORIGIN_MMAP_HUGETLB_FILE
-						   : LIFT_ORIGIN_MMAP_FILE_SHARED;
-		block = fs == TMPFS_MAGIC_NR || fs == HUGETLBFS_MAGIC_NR ? lift_sys_block_size(fd) : 0;
+		req.origin = fs == TMPFS_MAGIC_NR       ? LIFT_ORIGIN_MMAP_TMPFS_SHARED
+			     : fs == HUGETLBFS_MAGIC_NR ? LIFT_ORIGIN_MMAP_HUGETLB_FILE
+							: LIFT_ORIGIN_MMAP_FILE_SHARED;
+		block = fs == TMPFS_MAGIC_NR || fs == HUGETLBFS_MAGIC_NR ? lift_sys_block_size(fd)
+									 : 0;
 		if (block >= (long)PAGE && (block & (block - 1)) == 0)
 			page = (uint64_t)block;
 	}
 	if (!lift_registry_enter())
 		return;
-	/* The page cache of a regular file follows the task policy, whatever its mapping says (mbind(2)). */
-	if (req.origin == LIFT_ORIGIN_MMAP_FILE_SHARED || req.origin == LIFT_ORIGIN_MMAP_FILE_PRIVATE)
+	/* The page cache of a regular file follows the task policy, whatever its mapping says
+	 * (mbind(2)). */
+	if (req.origin == LIFT_ORIGIN_MMAP_FILE_SHARED ||
+		req.origin == LIFT_ORIGIN_MMAP_FILE_PRIVATE)
 		lift_registry_cut(range_of(start, len));
 	else
 		place(range_of(start, len), lift_classify(&req), 0, page, shared);
@@ -451,8 +465,8 @@ void lift_place_heap(uintptr_t start, size_t len)
 	if (!lift_registry_enter())
 		return;
 	/*
-	 * Every process gets one; most never need a second. What is touched until the machine is read
-	 * lies where the kernel's default puts it, which is local as well.
+	 * Every process gets one; most never need a second. What is touched until the machine is
+	 * read lies where the kernel's default puts it, which is local as well.
 	 */
 	if (!m.read && lift_range_empty(m.early_heap)) {
 		m.early_heap = r;
@@ -481,7 +495,8 @@ void lift_place_unmapped(uintptr_t start, size_t len)
 	lift_registry_leave();
 }
 
-void lift_place_remapped(uintptr_t old, size_t old_len, uintptr_t new, size_t new_len, bool keep_old)
+void lift_place_remapped(
+	uintptr_t old, size_t old_len, uintptr_t new, size_t new_len, bool keep_old)
 {
 	struct lift_range from = range_of(old, old_len);
 	struct lift_range to = range_of(new, new_len);
@@ -489,7 +504,8 @@ void lift_place_remapped(uintptr_t old, size_t old_len, uintptr_t new, size_t ne
 	struct lift_region_info info = {.flags = REGION_TAKEN};
 	uintptr_t grown;
 
-	/* An old size of 0 duplicates a shared mapping: its object has the policy, there is nothing to do. */
+	/* An old size of 0 duplicates a shared mapping: its object has the policy, there is nothing
+	 * to do. */
 	if (lift_range_empty(from) || keep_old) {
 		lift_registry_cut(to);
 		return;
@@ -497,18 +513,20 @@ void lift_place_remapped(uintptr_t old, size_t old_len, uintptr_t new, size_t ne
 	region = lift_regions_find(lift_registry_regions(), from.end - 1);
 	if (region)
 		info = region->info;
-	/* The policies moved with the mapping. What is new at its end would all follow the last chunk. */
+	/* The policies moved with the mapping. What is new at its end would all follow the last
+	 * chunk. */
 	if (lift_range_bytes(to) > lift_range_bytes(from) && info.kind == LIFT_PLACE_CHUNKS &&
 		!(info.flags & REGION_TAKEN)) {
 		grown = to.start + lift_range_bytes(from);
 		lift_registry_move(from, (struct lift_range){to.start, grown});
-		place((struct lift_range){grown, to.end}, info.cls, info.flags & REGION_HEAP, LIFT_HUGE_BYTES, false);
+		place((struct lift_range){grown, to.end}, info.cls, info.flags & REGION_HEAP,
+			LIFT_HUGE_BYTES, false);
 	} else {
 		lift_registry_move(from, to);
 	}
 }
 
-/* --- the program's own policies --------------------------------------------------------------------- */
+/* --- the program's own policies --- */
 
 void lift_place_range_taken(uintptr_t start, size_t len)
 {
@@ -543,9 +561,10 @@ void lift_place_thread_policy(int mode)
 	lift_registry_leave();
 }
 
-/* --- page cache -------------------------------------------------------------------------------------- */
+/* --- page cache --- */
 
-/* The nodes that NUMALIFT_PAGECACHE asks for, as far as this process may use them. Under the lock. */
+/* The nodes that NUMALIFT_PAGECACHE asks for, as far as this process may use them. Under the lock.
+ */
 static void pagecache_nodes(struct lift_nodeset *ret)
 {
 	const struct lift_pagecache_option *o = &lift_config_now()->pagecache;
@@ -560,10 +579,10 @@ static void pagecache_nodes(struct lift_nodeset *ret)
 }
 
 /*
- * The page cache follows the task policy of whoever reads or writes a file first (mbind(2), NOTES), so
- * that one is set, on the main thread before there are others: all threads inherit it. What else would
- * follow it is bound by place(). A policy that the process was started with is its own, unless it is
- * exactly this one: then the parent had the same library.
+ * The page cache follows the task policy of whoever reads or writes a file first (mbind(2), NOTES),
+ * so that one is set, on the main thread before there are others: all threads inherit it. What else
+ * would follow it is bound by place(). A policy that the process was started with is its own,
+ * unless it is exactly this one: then the parent had the same library.
  */
 static void pagecache_start(void)
 {
@@ -574,8 +593,9 @@ static void pagecache_start(void)
 	pagecache_nodes(&m.pagecache_nodes);
 	m.pagecache_mode = LIFT_MPOL_INTERLEAVE;
 	if (lift_nodeset_count(&m.pagecache_nodes) < 2) {
-		lift_log_given_up("NUMALIFT_PAGECACHE: fewer than two of the nodes can be used, so the page "
-				  "cache stays local");
+		lift_log_given_up(
+			"NUMALIFT_PAGECACHE: fewer than two of the nodes can be used, so the page "
+			"cache stays local");
 		return;
 	}
 	if (lift_sys_get_mempolicy(&mode, &have, NULL) < 0)
@@ -585,8 +605,9 @@ static void pagecache_start(void)
 		return;
 	err = lift_sys_set_mempolicy(m.pagecache_mode, &m.pagecache_nodes);
 	if (err < 0)
-		lift_log_given_up("NUMALIFT_PAGECACHE: set_mempolicy is refused (%s), so the page cache "
-				  "stays local",
+		lift_log_given_up(
+			"NUMALIFT_PAGECACHE: set_mempolicy is refused (%s), so the page cache "
+			"stays local",
 			errno_name(err));
 	else
 		m.pagecache = true;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Placement: looks at every mapping that is worth a decision, asks policy/placement what to do, and binds
- * the range. On a machine with one node lift_placing is 0 and nothing here is ever called.
+ * Placement: looks at every mapping that is worth a decision, asks policy/placement what to do, and
+ * binds the range. On a machine with one node lift_placing is 0 and nothing here is ever called.
  *
- * The machine is read when the first decision is due, not at start: a compiler run by the thousand should
- * not pay for sysfs. What the kernel refuses stays as it was, is counted, and said once.
- * All calls keep errno, never fail, and are safe from any thread and from signal handlers (where they
+ * The machine is read when the first decision is due, not at start: a compiler run by the thousand
+ * should not pay for sysfs. What the kernel refuses stays as it was, is counted, and said once. All
+ * calls keep errno, never fail, and are safe from any thread and from signal handlers (where they
  * may do nothing).
  */
 #ifndef NUMALIFT_SHIM_PLACE_H
@@ -35,13 +35,15 @@ void lift_place_heap(uintptr_t start, size_t len);
 void lift_place_block(uintptr_t start, size_t len);
 void lift_place_unmapped(uintptr_t start, size_t len);
 /* After a successful mremap, with the registry's lock held by the caller. */
-void lift_place_remapped(uintptr_t old, size_t old_len, uintptr_t new, size_t new_len, bool keep_old);
+void lift_place_remapped(
+	uintptr_t old, size_t old_len, uintptr_t new, size_t new_len, bool keep_old);
 
 /* The program bound a range itself: it is its own from now on. */
 void lift_place_range_taken(uintptr_t start, size_t len);
 /*
- * The calling thread has a memory policy of its own now (mode is not MPOL_DEFAULT): what was bound for
- * placement's sake is unbound again, so that the policy decides about every page not yet touched.
+ * The calling thread has a memory policy of its own now (mode is not MPOL_DEFAULT): what was bound
+ * for placement's sake is unbound again, so that the policy decides about every page not yet
+ * touched.
  */
 void lift_place_thread_policy(int mode);
 

@@ -83,7 +83,8 @@ void lift_registry_add(const struct lift_region_info *info)
 	ensure_records();
 	lift_registry_cut(info->range);
 	if (lift_regions_insert(&regions, info) != 0)
-		lift_vmabudget_give(&budget, info->vmas); /* unknown, hence merely not looked after */
+		lift_vmabudget_give(
+			&budget, info->vmas); /* unknown, hence merely not looked after */
 }
 
 void lift_registry_move(struct lift_range from, struct lift_range to)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * The live ranges that placement has decided about, with the VMA budget they are charged to:
- * policy/regions behind a lock (rank 2 in lock.h). Malloc's fast path never comes here; mapping calls do,
- * on machines with more than one node.
+ * policy/regions behind a lock (rank 2 in lock.h). Malloc's fast path never comes here; mapping
+ * calls do, on machines with more than one node.
  *
- * A signal handler that interrupts a holder on the same thread and maps memory must not wait for itself:
- * lift_registry_enter() says no then, and the handler's mapping stays as the kernel made it. Ranges that
- * are stale for that reason heal when they are next overlapped.
+ * A signal handler that interrupts a holder on the same thread and maps memory must not wait for
+ * itself: lift_registry_enter() says no then, and the handler's mapping stays as the kernel made
+ * it. Ranges that are stale for that reason heal when they are next overlapped.
  */
 #ifndef NUMALIFT_SHIM_REGISTRY_H
 #define NUMALIFT_SHIM_REGISTRY_H

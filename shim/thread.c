@@ -12,7 +12,8 @@ __thread struct lift_thread lift_thread_self __attribute__((tls_model("initial-e
 /* Not zero, so it tells whether thread-local storage has its initial values. */
 static __thread int image_is_there __attribute__((tls_model("initial-exec"))) = 1;
 
-/* What a fork touches lies together: each page of it is copied in the parent and again in the child. */
+/* What a fork touches lies together: each page of it is copied in the parent and again in the
+ * child. */
 static struct {
 	struct lift_lock lock; /* guards the list, and who may close the limit of another thread */
 	struct lift_thread *first;
@@ -38,7 +39,8 @@ static void open_limit(struct lift_thread *t)
 	if (t->starved > 0)
 		return;
 	atomic_store_explicit(&t->limit, LIFT_FAST_LIMIT, memory_order_seq_cst);
-	/* Whoever closes all sets the flag first and the limits then, so one of us sees the other. */
+	/* Whoever closes all sets the flag first and the limits then, so one of us sees the other.
+	 */
 	if (unlikely(atomic_load_explicit(&list.all_slow, memory_order_seq_cst)))
 		atomic_store_explicit(&t->limit, 0, memory_order_relaxed);
 }
@@ -170,7 +172,8 @@ void lift_thread_all_fast(void)
 
 void lift_thread_fork_prepare(void)
 {
-	/* Until it is over what other fork handlers allocate goes to libc: a new thread would need the lock. */
+	/* Until it is over what other fork handlers allocate goes to libc: a new thread would need
+	 * the lock. */
 	lift_thread_self.inside = 1;
 	close_limit(&lift_thread_self);
 	lift_lock(&list.lock);

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * Each thread's way into the heap. A thread has a slot in its thread-local storage whose `limit` says which
- * requests may go to mimalloc directly, by a jump, with nothing to do afterwards; 0 when none may. So the
- * fast path costs one compare, and whoever has a reason to be asked first sets the limit to 0:
+ * Each thread's way into the heap. A thread has a slot in its thread-local storage whose `limit`
+ * says which requests may go to mimalloc directly, by a jump, with nothing to do afterwards; 0 when
+ * none may. So the fast path costs one compare, and whoever has a reason to be asked first sets the
+ * limit to 0:
  *
- *  - start: a slot is all zero until the thread's first call has registered it, and while ld.so relocates
- *    the first program (IFUNC resolvers may allocate) every thread-local variable is zero anyway.
- *  - re-entry: it is 0 while the thread is inside mimalloc by the slow way, so a signal handler that
- *    interrupts that is served from libc's heap. (One that interrupts the fast path finds mimalloc as it
- *    would find glibc's heap: malloc is not async-signal-safe.)
- *  - no memory: a request on the fast path has nobody behind it to ask libc instead. mimalloc's mmap hook
- *    keeps a spare segment for that one case and sends all threads the slow way (lift_thread_all_slow).
- *  - exit: after its destructor has run, a thread's calls are served one at a time under the list lock.
- *  - fork: mimalloc has no fork handlers, and some of its state is half-way between two threads for a
- *    moment (delayed frees, readers of the abandoned list). The child of a process in which other
- *    threads used the heap therefore never enters it again: libc's heap, which has handlers, serves it,
- *    and what it frees of the old blocks stays. Most such children execute a program or write a
+ *  - start: a slot is all zero until the thread's first call has registered it, and while ld.so
+ * relocates the first program (IFUNC resolvers may allocate) every thread-local variable is zero
+ * anyway.
+ *  - re-entry: it is 0 while the thread is inside mimalloc by the slow way, so a signal handler
+ * that interrupts that is served from libc's heap. (One that interrupts the fast path finds
+ * mimalloc as it would find glibc's heap: malloc is not async-signal-safe.)
+ *  - no memory: a request on the fast path has nobody behind it to ask libc instead. mimalloc's
+ * mmap hook keeps a spare segment for that one case and sends all threads the slow way
+ * (lift_thread_all_slow).
+ *  - exit: after its destructor has run, a thread's calls are served one at a time under the list
+ * lock.
+ *  - fork: mimalloc has no fork handlers, and some of its state is half-way between two threads for
+ * a moment (delayed frees, readers of the abandoned list). The child of a process in which other
+ *    threads used the heap therefore never enters it again: libc's heap, which has handlers, serves
+ * it, and what it frees of the old blocks stays. Most such children execute a program or write a
  *    snapshot. A process with one thread goes on as before (daemon(3), prefork servers).
  */
 #ifndef NUMALIFT_SHIM_THREAD_H
@@ -39,17 +43,18 @@ enum lift_thread_state {
 };
 
 struct lift_thread {
-	_Atomic size_t limit; /* opened by the thread itself; closed by others under the list lock */
-	uint8_t state;	      /* enum lift_thread_state */
-	uint8_t inside;	      /* in mimalloc by the slow way, or in the functions below */
-	uint16_t starved;     /* requests left that go to libc at once */
+	_Atomic size_t
+		limit;    /* opened by the thread itself; closed by others under the list lock */
+	uint8_t state;    /* enum lift_thread_state */
+	uint8_t inside;   /* in mimalloc by the slow way, or in the functions below */
+	uint16_t starved; /* requests left that go to libc at once */
 	uint16_t starve_step;
 	struct lift_thread *next; /* list of registered threads, under the list lock */
 	struct lift_thread **link;
 };
 
-extern __attribute__((visibility("hidden"), tls_model("initial-exec"))) __thread struct lift_thread
-	lift_thread_self;
+extern __attribute__((visibility("hidden"),
+	tls_model("initial-exec"))) __thread struct lift_thread lift_thread_self;
 
 /* True when a request of n bytes (0 for a free) may go to mimalloc directly. */
 static inline bool lift_thread_fast(size_t n)
@@ -58,35 +63,39 @@ static inline bool lift_thread_fast(size_t n)
 }
 
 /*
- * False while ld.so has not yet given the first thread its thread-local storage: neither mimalloc nor libc
- * nor this header's mechanism works then.
+ * False while ld.so has not yet given the first thread its thread-local storage: neither mimalloc
+ * nor libc nor this header's mechanism works then.
  */
 bool lift_thread_ready(void);
 
 /*
- * The way in for everything else: registers the thread, and returns true with the thread inside; or false
- * when it is inside already (signal, re-entry), when the heap is closed (child of a threaded process), or
- * when it wants memory and mimalloc lately had none: then the caller uses libc's heap. Leave with
- * lift_thread_leave(). errno is kept.
+ * The way in for everything else: registers the thread, and returns true with the thread inside; or
+ * false when it is inside already (signal, re-entry), when the heap is closed (child of a threaded
+ * process), or when it wants memory and mimalloc lately had none: then the caller uses libc's heap.
+ * Leave with lift_thread_leave(). errno is kept.
  */
 bool lift_thread_enter(bool wants_memory);
 void lift_thread_leave(void);
 
-/* While inside: mimalloc had no memory; the next requests go to libc at once, more of them each time. */
+/* While inside: mimalloc had no memory; the next requests go to libc at once, more of them each
+ * time. */
 void lift_thread_starved(void);
 void lift_thread_fed(void);
 
-/* True when the calling thread is in mimalloc by the fast path, given that it is in mimalloc at all. */
+/* True when the calling thread is in mimalloc by the fast path, given that it is in mimalloc at
+ * all. */
 bool lift_thread_came_fast(void);
 
-/* Sends every thread the slow way until lift_thread_all_fast(). From mimalloc's mmap hook, fast path. */
+/* Sends every thread the slow way until lift_thread_all_fast(). From mimalloc's mmap hook, fast
+ * path. */
 void lift_thread_all_slow(void);
 void lift_thread_all_fast(void);
 
 /* True in the child of a process in which other threads used the heap. Async-signal-safe. */
 bool lift_thread_heap_closed(void);
 
-/* Around fork: the list lock is held over it, so that no thread is being registered or ends meanwhile. */
+/* Around fork: the list lock is held over it, so that no thread is being registered or ends
+ * meanwhile. */
 void lift_thread_fork_prepare(void);
 void lift_thread_fork_parent(void);
 void lift_thread_fork_child(void);

@@ -49,8 +49,8 @@ long lift_vm_remap(void *old, size_t old_len, size_t new_len, int flags, void *n
 
 long lift_vm_map_block(size_t len)
 {
-	long ret = lift_sys_mmap(
-		NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long ret = lift_sys_mmap(NULL, len, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (placing() && !lift_syserr(ret))
 		lift_place_block((uintptr_t)ret, len);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The one way to the kernel for mapping calls, the program's and ours: each does the system call first,
- * exactly as asked, and then, where there is something to place, lets place.h look at the result. What the
- * placement does or fails to do never changes the result.
+ * The one way to the kernel for mapping calls, the program's and ours: each does the system call
+ * first, exactly as asked, and then, where there is something to place, lets place.h look at the
+ * result. What the placement does or fails to do never changes the result.
  *
- * All return the kernel's result or -errno (lift_syserr()), keep errno, and may be called from any thread
- * and from signal handlers.
+ * All return the kernel's result or -errno (lift_syserr()), keep errno, and may be called from any
+ * thread and from signal handlers.
  */
 #ifndef NUMALIFT_SHIM_VM_H
 #define NUMALIFT_SHIM_VM_H

@@ -47,14 +47,17 @@ long lift_sys_madvise(void *addr, size_t len, int advice)
 	return CALL(SYS_madvise, addr, len, advice, 0, 0, 0);
 }
 
-long lift_sys_mbind(void *addr, size_t len, int mode, const struct lift_nodeset *nodes, unsigned flags)
+long lift_sys_mbind(
+	void *addr, size_t len, int mode, const struct lift_nodeset *nodes, unsigned flags)
 {
-	return CALL(SYS_mbind, addr, len, mode, nodes ? nodes->bits : NULL, nodes ? MASK_BITS : 0, flags);
+	return CALL(SYS_mbind, addr, len, mode, nodes ? nodes->bits : NULL, nodes ? MASK_BITS : 0,
+		flags);
 }
 
 long lift_sys_set_mempolicy(int mode, const struct lift_nodeset *nodes)
 {
-	return CALL(SYS_set_mempolicy, mode, nodes ? nodes->bits : NULL, nodes ? MASK_BITS : 0, 0, 0, 0);
+	return CALL(SYS_set_mempolicy, mode, nodes ? nodes->bits : NULL, nodes ? MASK_BITS : 0, 0,
+		0, 0);
 }
 
 long lift_sys_get_mempolicy(int *ret_mode, struct lift_nodeset *ret_nodes, void *addr)
@@ -130,8 +133,8 @@ bool lift_sys_limited_memory(void)
 	struct rlimit data;
 
 	return CALL(SYS_prlimit64, 0, RLIMIT_AS, NULL, &as, 0, 0) != 0 ||
-		CALL(SYS_prlimit64, 0, RLIMIT_DATA, NULL, &data, 0, 0) != 0 ||
-		as.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
+	       CALL(SYS_prlimit64, 0, RLIMIT_DATA, NULL, &data, 0, 0) != 0 ||
+	       as.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY;
 }
 
 long lift_sys_block_size(int fd)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * One thin function per system call that numalift makes. Each returns the kernel's result or -errno and
- * never touches errno. All are async-signal-safe and may be called at any time in the life of the
- * process. docs/syscalls.md lists when each of them is made.
+ * One thin function per system call that numalift makes. Each returns the kernel's result or -errno
+ * and never touches errno. All are async-signal-safe and may be called at any time in the life of
+ * the process. docs/syscalls.md lists when each of them is made.
  */
 #ifndef NUMALIFT_SHIM_OS_SYS_H
 #define NUMALIFT_SHIM_OS_SYS_H
@@ -22,7 +22,8 @@ long lift_sys_mprotect(void *addr, size_t len, int prot);
 long lift_sys_madvise(void *addr, size_t len, int advice);
 
 /* Memory policy. `nodes` NULL stands for an empty mask; `mode` carries the MPOL_F_ mode flags. */
-long lift_sys_mbind(void *addr, size_t len, int mode, const struct lift_nodeset *nodes, unsigned flags);
+long lift_sys_mbind(
+	void *addr, size_t len, int mode, const struct lift_nodeset *nodes, unsigned flags);
 long lift_sys_set_mempolicy(int mode, const struct lift_nodeset *nodes);
 /* addr NULL asks for the calling thread's policy, else for that of the mapping at addr. */
 long lift_sys_get_mempolicy(int *ret_mode, struct lift_nodeset *ret_nodes, void *addr);
@@ -30,17 +31,20 @@ long lift_sys_set_home_node(void *addr, size_t len, int node);
 /* Node of the CPU that this thread runs on, or -errno. */
 int lift_sys_cpu_node(void);
 
-/* Files. Reads at most size - 1 bytes, terminates them with 0 and returns the count. Opens O_CLOEXEC. */
+/* Files. Reads at most size - 1 bytes, terminates them with 0 and returns the count. Opens
+ * O_CLOEXEC. */
 long lift_sys_read_file(const char *path, char *buf, size_t size);
 long lift_sys_write(int fd, const void *buf, size_t len);
 /* True when a short write to fd would neither wait nor meet a closed pipe. */
 bool lift_sys_can_write(int fd);
 /* File system type (f_type of statfs) that fd lies on, or -errno. */
 long lift_sys_fs_type(int fd);
-/* Preferred block size of an open file (on tmpfs: the huge page size where it uses huge pages), or -errno. */
+/* Preferred block size of an open file (on tmpfs: the huge page size where it uses huge pages), or
+ * -errno. */
 long lift_sys_block_size(int fd);
 
-/* True when address space or private memory is limited (RLIMIT_AS, RLIMIT_DATA), or the limits are not known. */
+/* True when address space or private memory is limited (RLIMIT_AS, RLIMIT_DATA), or the limits are
+ * not known. */
 bool lift_sys_limited_memory(void);
 
 /* Futex on a private 32-bit word. Waits while *word == val; wakes at most `count` waiters. */

@@ -59,7 +59,8 @@ static bool read_meminfo(int id, struct lift_node_meminfo *ret)
 {
 	char path[128];
 	char buf[FILE_BYTES];
-	long n = lift_sys_read_file(path_of(path, NODE_DIR "node", id, "/meminfo"), buf, sizeof(buf));
+	long n = lift_sys_read_file(
+		path_of(path, NODE_DIR "node", id, "/meminfo"), buf, sizeof(buf));
 
 	return n > 0 && lift_parse_node_meminfo(buf, (size_t)n, ret) == 0;
 }
@@ -73,8 +74,9 @@ static uint32_t node_number(int id, const char *file)
 }
 
 /*
- * The kernel numbers its tiers by abstract distance / 128: DRAM is 4, and slower memory goes up from
- * there. Looking for each number costs a failed open apiece, but only until every node is found.
+ * The kernel numbers its tiers by abstract distance / 128: DRAM is 4, and slower memory goes up
+ * from there. Looking for each number costs a failed open apiece, but only until every node is
+ * found.
  */
 static void read_kernel_tiers(struct lift_topology *topo)
 {
@@ -93,8 +95,7 @@ static void read_kernel_tiers(struct lift_topology *topo)
 		if (read_nodelist(path, &nodes))
 			continue;
 		any = true;
-		lift_nodeset_foreach(id, &nodes)
-		{
+		lift_nodeset_foreach (id, &nodes) {
 			i = lift_topology_find(topo, id);
 			if (i < 0)
 				continue;
@@ -121,7 +122,8 @@ static void read_node(struct lift_topo_node *node, const struct lift_nodeset *wi
 	if (node->read_latency_ns || node->read_bandwidth_mbs)
 		node->perf_source = LIFT_FACT_HMAT;
 	node->weight = (uint32_t)lift_os_number(
-		path_of(path, "/sys/kernel/mm/mempolicy/weighted_interleave/node", node->id, ""), 0);
+		path_of(path, "/sys/kernel/mm/mempolicy/weighted_interleave/node", node->id, ""),
+		0);
 }
 
 int lift_os_topology(struct lift_topology *ret)
@@ -140,8 +142,7 @@ int lift_os_topology(struct lift_topology *ret)
 	if (read_nodelist(NODE_DIR "has_cpu", &with_cpu))
 		with_cpu = online;
 	lift_topology_init(ret);
-	lift_nodeset_foreach(id, &online)
-	{
+	lift_nodeset_foreach (id, &online) {
 		int i = lift_topology_add(ret, id);
 
 		if (i < 0)
@@ -149,8 +150,8 @@ int lift_os_topology(struct lift_topology *ret)
 		read_node(&ret->node[i], &with_cpu);
 	}
 	for (unsigned i = 0; i < ret->nr; i++) {
-		n = lift_sys_read_file(
-			path_of(path, NODE_DIR "node", ret->node[i].id, "/distance"), buf, sizeof(buf));
+		n = lift_sys_read_file(path_of(path, NODE_DIR "node", ret->node[i].id, "/distance"),
+			buf, sizeof(buf));
 		/* One column for each online node, in the order in which they were added. */
 		if (n > 0 && lift_parse_distances(buf, (size_t)n, dist, LIFT_TOPO_NODES, &nr) == 0)
 			memcpy(ret->distance[i], dist, nr < ret->nr ? nr : ret->nr);
@@ -201,12 +202,12 @@ int lift_os_probe_policies(struct lift_machine_view *ret, int node)
 		lift_sys_mbind(p, 4096, LIFT_MPOL_BIND | LIFT_MPOL_F_NUMA_BALANCING, &one, 0) == 0;
 	ret->has_weighted_interleave =
 		lift_sys_mbind(p, 4096, LIFT_MPOL_WEIGHTED_INTERLEAVE, &one, 0) == 0;
-	ret->balancing_flag_preferred_many = lift_sys_mbind(p, 4096,
-		LIFT_MPOL_PREFERRED_MANY | LIFT_MPOL_F_NUMA_BALANCING, &one, 0) == 0;
+	ret->balancing_flag_preferred_many =
+		lift_sys_mbind(p, 4096, LIFT_MPOL_PREFERRED_MANY | LIFT_MPOL_F_NUMA_BALANCING, &one,
+			0) == 0;
 	ret->has_preferred_many = lift_sys_mbind(p, 4096, LIFT_MPOL_PREFERRED_MANY, &one, 0) == 0;
 	/* It wants a policy of that kind to be there. */
-	ret->has_home_node =
-		ret->has_preferred_many && lift_sys_set_home_node(p, 4096, node) == 0;
+	ret->has_home_node = ret->has_preferred_many && lift_sys_set_home_node(p, 4096, node) == 0;
 	(void)lift_sys_munmap(p, 4096);
 	return err < 0 ? (int)err : 0;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The machine's nodes as sysfs and procfs tell them, read with raw system calls into the caller's memory:
- * it must work inside an allocation, where hwloc and libnuma (which allocate, print and can exit) may
- * not be called. `numalift topology` puts hwloc's view beside it. Any thread; not meant for signal handlers
- * (some KiB of stack).
+ * The machine's nodes as sysfs and procfs tell them, read with raw system calls into the caller's
+ * memory: it must work inside an allocation, where hwloc and libnuma (which allocate, print and can
+ * exit) may not be called. `numalift topology` puts hwloc's view beside it. Any thread; not meant
+ * for signal handlers (some KiB of stack).
  */
 #ifndef NUMALIFT_SHIM_OS_TOPO_SYSFS_H
 #define NUMALIFT_SHIM_OS_TOPO_SYSFS_H
@@ -25,8 +25,8 @@ int lift_os_topology(struct lift_topology *ret);
 void lift_os_refresh_free(struct lift_topology *topo);
 
 /*
- * Nodes that the calling process may use (Mems_allowed of its status), and its seccomp mode; *ret_seccomp
- * may be NULL. -errno when /proc cannot say.
+ * Nodes that the calling process may use (Mems_allowed of its status), and its seccomp mode;
+ * *ret_seccomp may be NULL. -errno when /proc cannot say.
  */
 int lift_os_mems_allowed(struct lift_nodeset *ret, unsigned *ret_seccomp);
 
@@ -34,9 +34,9 @@ int lift_os_mems_allowed(struct lift_nodeset *ret, unsigned *ret_seccomp);
 uint64_t lift_os_number(const char *path, uint64_t otherwise);
 
 /*
- * Fills the has_... and balancing_... members of *ret by trying each policy on a page of its own, with
- * `node`, which must be allowed. Nothing of the process changes. -errno when policies cannot be set at
- * all (EPERM, ENOSYS in a container): all members are false then.
+ * Fills the has_... and balancing_... members of *ret by trying each policy on a page of its own,
+ * with `node`, which must be allowed. Nothing of the process changes. -errno when policies cannot
+ * be set at all (EPERM, ENOSYS in a container): all members are false then.
  */
 int lift_os_probe_policies(struct lift_machine_view *ret, int node);
 
