@@ -85,20 +85,35 @@ bool lift_heap_is_caller(const void *return_address)
 
 /* --- memory for mimalloc --- */
 
-static void mark(uintptr_t start, uintptr_t end, bool ours)
+/*
+ * Granules in which mimalloc has mappings beside other people's; never forgotten. Only where this
+ * says so mimalloc is asked itself whether a block is its own.
+ */
+static _Atomic uint64_t mixed[LIFT_GRANULES / 64];
+
+static void mark(_Atomic uint64_t *map, uintptr_t start, uintptr_t end, bool ours)
 {
-	for (size_t g = start >> LIFT_GRANULE_SHIFT; g < end >> LIFT_GRANULE_SHIFT; g++) {
+	size_t last = (end - 1) >> LIFT_GRANULE_SHIFT;
+
+	for (size_t g = start >> LIFT_GRANULE_SHIFT; g <= last && g < LIFT_GRANULES; g++) {
 		uint64_t bit = UINT64_C(1) << (g % 64);
 
-		if (g >= LIFT_GRANULES)
-			break;
 		if (ours)
-			atomic_fetch_or_explicit(
-				&lift_heap_bits[g / 64], bit, memory_order_relaxed);
+			atomic_fetch_or_explicit(&map[g / 64], bit, memory_order_relaxed);
 		else
-			atomic_fetch_and_explicit(
-				&lift_heap_bits[g / 64], ~bit, memory_order_relaxed);
+			atomic_fetch_and_explicit(&map[g / 64], ~bit, memory_order_relaxed);
 	}
+}
+
+static bool is_mimallocs(const void *p)
+{
+	size_t g = (uintptr_t)p >> LIFT_GRANULE_SHIFT;
+
+	return lift_heap_owns(p) ||
+	       (g < LIFT_GRANULES &&
+		       (atomic_load_explicit(&mixed[g / 64], memory_order_relaxed) >> (g % 64) &
+			       1) &&
+		       mi_is_in_heap_region(p));
 }
 
 static void make_spare(uintptr_t near)
@@ -159,7 +174,7 @@ LIFT_COLD static long out_of_memory(long err, size_t want, int prot)
 	s = want == LIFT_GRANULE ? atomic_exchange_explicit(&spare, 0, memory_order_acq_rel) : 0;
 	lift_thread_all_slow();
 	if (s && lift_sys_mprotect((void *)s, want, prot) == 0) {
-		mark(s, s + want, true);
+		mark(lift_heap_bits, s, s + want, true);
 		atomic_fetch_add_explicit(&mapped, want, memory_order_relaxed);
 		return (long)s;
 	}
@@ -173,9 +188,14 @@ long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off
 	uintptr_t start;
 	long ret;
 
-	/* Its own records (thread data, page maps) hold no blocks and need no granule. */
-	if (len < LIFT_GRANULE / 2 || (flags & MAP_FIXED) || want < len)
-		return lift_sys_mmap(hint, len, prot, flags, fd, off);
+	/* Its own records (thread data, page maps) need no granule; 3.x has single blocks there,
+	 * too. */
+	if (len < LIFT_GRANULE / 2 || (flags & MAP_FIXED) || want < len) {
+		ret = lift_sys_mmap(hint, len, prot, flags, fd, off);
+		if (!lift_syserr(ret))
+			mark(mixed, (uintptr_t)ret, (uintptr_t)ret + len, true);
+		return ret;
+	}
 	/*
 	 * mimalloc asks for a thread's first segment without access and opens it piece by piece.
 	 * When a piece is refused (RLIMIT_DATA, strict overcommit) 2.0.9 hands it out all the same;
@@ -211,7 +231,7 @@ long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off
 	if (unlikely(!spare_tried))
 		first_spare(start);
 	lift_vm_heap_mapped(start, want);
-	mark(start, start + want, true);
+	mark(lift_heap_bits, start, start + want, true);
 	atomic_fetch_add_explicit(&mapped, want, memory_order_relaxed);
 	return ret;
 }
@@ -231,10 +251,10 @@ long lift_heap_unmap(void *addr, size_t len)
 	start = (start + LIFT_GRANULE - 1) & ~(LIFT_GRANULE - 1);
 	end = (end + LIFT_GRANULE - 1) & ~(LIFT_GRANULE - 1);
 	if (start < end) {
-		mark(start, end, false);
+		mark(lift_heap_bits, start, end, false);
 		if (lift_sys_munmap((void *)start, end - start) < 0) {
 			/* At vm.max_map_count a mapping cannot be split: keep it, empty. */
-			mark(start, end, true);
+			mark(lift_heap_bits, start, end, true);
 			(void)lift_sys_madvise((void *)start, end - start, MADV_DONTNEED);
 			return 0;
 		}
@@ -414,7 +434,7 @@ void lift_heap_free(void *p)
 {
 	if (!p)
 		return;
-	if (lift_heap_owns(p))
+	if (is_mimallocs(p))
 		free_ours(p);
 	else if (lift_large_owns(p))
 		lift_large_free(p);
@@ -427,7 +447,7 @@ size_t lift_heap_usable(void *p)
 	if (!p)
 		return 0;
 	/* Reads only the block's own page header, which no call of another thread changes. */
-	if (lift_heap_owns(p))
+	if (is_mimallocs(p))
 		return mi_usable_size(p);
 	if (lift_large_owns(p))
 		return lift_large_usable(p);
@@ -441,7 +461,7 @@ void *lift_heap_realloc(void *p, size_t n)
 
 	if (too_large(n))
 		return NULL;
-	if (lift_heap_owns(p)) {
+	if (is_mimallocs(p)) {
 		if (n < lift_heap_large_min && lift_thread_enter(true)) {
 			q = answer(mi_realloc(p, lift_mi_size(n)));
 			if (likely(q != NULL))
