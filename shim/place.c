@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "policy/classify.h"
 #include "policy/config.h"
@@ -45,8 +46,10 @@ static struct {
 	bool pagecache; /* our own task policy is set: local must be said aloud */
 	int pagecache_mode;
 	struct lift_nodeset pagecache_nodes;
-	uint64_t refused; /* ranges that the kernel would not bind */
+	time_t fresh_until; /* CLOCK_MONOTONIC, seconds: when Mems_allowed is read again */
+	uint64_t refused;   /* ranges that the kernel would not bind */
 	uint64_t over_budget;
+	bool again; /* what was just decided is out of date: the cpuset has changed */
 	struct lift_range
 		early_heap; /* the heap's first granules, from before the machine was read */
 } m;
@@ -132,6 +135,32 @@ static bool read_machine(void)
 	return true;
 }
 
+/*
+ * A cpuset can change at any time. Looked at again when a bind fails for it, and from time to time
+ * in case there is more to use than before. Under the lock. True when it is different now.
+ */
+static bool reread_allowed(void)
+{
+	struct lift_nodeset now;
+
+	if (lift_os_mems_allowed(&now, NULL) || lift_nodeset_equal(&now, &m.view.allowed))
+		return false;
+	m.view.allowed = now;
+	return true;
+}
+
+static void refresh(void)
+{
+	enum { EVERY_S = 2 };
+	struct timespec now;
+
+	if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now) || now.tv_sec < m.fresh_until)
+		return;
+	if (m.fresh_until != 0)
+		(void)reread_allowed();
+	m.fresh_until = now.tv_sec + EVERY_S;
+}
+
 static bool machine(void)
 {
 	return m.read ? atomic_load_explicit(&lift_placing, memory_order_relaxed) : read_machine();
@@ -213,6 +242,10 @@ static bool bind(uintptr_t start, uintptr_t end, int mode, const struct lift_nod
 
 	if (err >= 0)
 		return true;
+	if (err == -EINVAL && reread_allowed()) {
+		m.again = true;
+		return false;
+	}
 	m.refused++;
 	if (err == -EPERM || err == -ENOSYS) {
 		stop_placing();
@@ -314,62 +347,96 @@ static void log_decision(
 		lift_range_bytes(r), (void *)r.start, lift_place_kind_name(d->kind), vmas, d->why);
 }
 
+/* Does the registry's record at addr have the same policy as one of class cls placed as a whole? */
+static bool continues(uintptr_t addr, enum lift_class cls, uint32_t flags)
+{
+	const struct lift_region *n = lift_regions_find(lift_registry_regions(), addr);
+
+	return n && n->info.cls == cls && n->info.kind == LIFT_PLACE_NODES &&
+	       n->info.flags == flags;
+}
+
+/* A range of one policy costs a border at each end, except where the kernel merges it with a like
+ * one. */
+static uint64_t cost_of_nodes(struct lift_range r, enum lift_class cls, uint32_t flags)
+{
+	return continues(r.start - 1, cls, flags) || continues(r.end, cls, flags) ? 0 : 2;
+}
+
+/* One policy for all. False when the kernel would not have it. */
+static bool bind_nodes(struct lift_range r, const struct lift_decision *d, bool shared)
+{
+	return !(shared && object_has_policy(r.start)) && bind(r.start, r.end, d->mode, &d->nodes);
+}
+
+static void decide(const struct lift_range *r, enum lift_class cls, struct lift_decision *ret)
+{
+	int own = thread_policy();
+
+	if (lift_place_decide(lift_config_now(), &m.view, cls, lift_range_bytes(*r), own,
+		    lift_sys_cpu_node(), ret)) {
+		*ret = (struct lift_decision){.kind = LIFT_PLACE_NONE, .why = "no such class"};
+		return;
+	}
+	if (ret->kind != LIFT_PLACE_NONE)
+		return;
+	debit_local(lift_range_bytes(*r));
+	if (m.pagecache && own == LIFT_MPOL_DEFAULT) {
+		ret->kind = LIFT_PLACE_NODES;
+		ret->mode = LIFT_MPOL_LOCAL;
+		ret->why = "local, against the task policy for the page cache";
+	}
+}
+
+static bool within_budget(uint64_t want)
+{
+	if (want <= lift_vmabudget_left(lift_registry_budget()))
+		return true;
+	if (m.over_budget++ == 0)
+		lift_log_given_up(
+			"the budget of mappings (a quarter of vm.max_map_count) is used up, "
+			"so further memory is not placed; raise vm.max_map_count");
+	return false;
+}
+
 /* Decides about a fresh range and binds it. Under the lock. */
 static void place(
 	struct lift_range r, enum lift_class cls, uint32_t flags, uint64_t page, bool shared)
 {
-	const struct lift_config *cfg = lift_config_now();
-	const struct lift_place_rule *rule = lift_config_rule(cfg, cls, lift_range_bytes(r));
+	const struct lift_place_rule *rule =
+		lift_config_rule(lift_config_now(), cls, lift_range_bytes(r));
 	struct lift_vmabudget *budget = lift_registry_budget();
 	struct lift_region_info info = {.range = r, .cls = cls, .flags = flags};
 	struct lift_decision d;
-	uint64_t want;
-	int own;
+	uint64_t left;
+	bool done = false;
 
-	if (lift_range_bytes(r) < worth_it(rule) || !machine()) {
-		lift_registry_cut(r);
-		return;
-	}
-	own = thread_policy();
-	if (lift_place_decide(cfg, &m.view, cls, lift_range_bytes(r), own, lift_sys_cpu_node(), &d))
-		return;
-	if (d.kind == LIFT_PLACE_NONE) {
-		debit_local(lift_range_bytes(r));
-		if (m.pagecache && own == LIFT_MPOL_DEFAULT) {
-			d.kind = LIFT_PLACE_NODES;
-			d.mode = LIFT_MPOL_LOCAL;
-			d.why = "local, against the task policy for the page cache";
-		}
-	}
-	/* Two borders for a range of one policy; as many as there are left for chunks. */
-	want = d.kind == LIFT_PLACE_NONE ? 0 : d.kind == LIFT_PLACE_NODES ? 2 : LIFT_CHUNKS_MAX;
-	if (want > lift_vmabudget_left(budget))
-		want = lift_vmabudget_left(budget);
-	if (d.kind != LIFT_PLACE_NONE && want < 2) {
-		if (m.over_budget++ == 0)
-			lift_log_given_up(
-				"the budget of mappings (a quarter of vm.max_map_count) is used "
-				"up, so further memory is not placed; raise vm.max_map_count");
-		d.kind = LIFT_PLACE_NONE;
-		want = 0;
-	}
-	switch (d.kind) {
-	case LIFT_PLACE_NODES:
-		if (shared && object_has_policy(r.start))
-			break;
-		if (bind(r.start, r.end, d.mode, &d.nodes))
-			info.vmas = 2;
-		break;
-	case LIFT_PLACE_CHUNKS:
-		info.vmas = bind_chunks(r, &d, page, shared, want);
-		info.flags |= LIFT_REGION_SEPARATE;
-		break;
-	default:
-		break;
-	}
-	info.kind = info.vmas ? d.kind : LIFT_PLACE_NONE;
 	lift_registry_cut(r);
-	(void)lift_vmabudget_take(budget, info.vmas);
+	if (lift_range_bytes(r) < worth_it(rule) || !machine())
+		return;
+	refresh();
+	for (int tries = 0; tries < 2 && !done; tries++) {
+		m.again = false;
+		decide(&r, cls, &d);
+		left = lift_vmabudget_left(budget);
+		if (d.kind == LIFT_PLACE_NODES) {
+			info.vmas = (uint32_t)cost_of_nodes(r, cls, flags);
+			done = within_budget(info.vmas) && bind_nodes(r, &d, shared);
+		} else if (d.kind == LIFT_PLACE_CHUNKS) {
+			info.vmas = within_budget(2) ? bind_chunks(r, &d, page, shared, left) : 0;
+			done = info.vmas > 0 && !m.again;
+		}
+		if (!m.again)
+			break;
+	}
+	if (done) {
+		info.kind = d.kind;
+		if (d.kind == LIFT_PLACE_CHUNKS)
+			info.flags |= LIFT_REGION_SEPARATE;
+		(void)lift_vmabudget_take(budget, info.vmas);
+	} else {
+		info.vmas = 0;
+	}
 	lift_registry_add(&info);
 	log_decision(cls, r, &d, info.vmas);
 }
