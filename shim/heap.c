@@ -38,7 +38,7 @@ static _Atomic(void *) deferred;
  */
 static _Atomic uintptr_t spare;
 static _Atomic bool spare_wanted; /* decided at boot, before a sandbox could be up */
-static bool spare_tried;
+static _Atomic bool spare_tried;
 
 static int find_mimalloc(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -135,7 +135,7 @@ static void make_spare(uintptr_t near)
 /* At mimalloc's first segment, which lies at `near`. */
 static void first_spare(uintptr_t near)
 {
-	spare_tried = true;
+	atomic_store_explicit(&spare_tried, true, memory_order_relaxed);
 	if (atomic_load_explicit(&spare_wanted, memory_order_relaxed))
 		make_spare(near);
 	if (!atomic_load_explicit(&spare, memory_order_relaxed))
@@ -174,11 +174,12 @@ LIFT_COLD static long out_of_memory(long err, size_t want, int prot)
 	s = want == LIFT_GRANULE ? atomic_exchange_explicit(&spare, 0, memory_order_acq_rel) : 0;
 	lift_thread_all_slow();
 	if (s && lift_sys_mprotect((void *)s, want, prot) == 0) {
+		lift_vm_heap_mapped(s, want);
 		mark(lift_heap_bits, s, s + want, true);
 		atomic_fetch_add_explicit(&mapped, want, memory_order_relaxed);
 		return (long)s;
 	}
-	errno = ENOMEM; /* mimalloc's NULL goes straight to the program */
+	errno = ENOMEM;
 	return err;
 }
 
@@ -194,6 +195,8 @@ long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off
 		ret = lift_sys_mmap(hint, len, prot, flags, fd, off);
 		if (!lift_syserr(ret))
 			mark(mixed, (uintptr_t)ret, (uintptr_t)ret + len, true);
+		else if (lift_thread_came_fast())
+			errno = ENOMEM; /* mimalloc's NULL goes straight to the program */
 		return ret;
 	}
 	/*
@@ -228,7 +231,7 @@ long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off
 	if (lift_syserr(ret))
 		return out_of_memory(ret, want, prot);
 	start = (uintptr_t)ret;
-	if (unlikely(!spare_tried))
+	if (unlikely(!atomic_load_explicit(&spare_tried, memory_order_relaxed)))
 		first_spare(start);
 	lift_vm_heap_mapped(start, want);
 	mark(lift_heap_bits, start, start + want, true);
@@ -252,13 +255,14 @@ long lift_heap_unmap(void *addr, size_t len)
 	end = (end + LIFT_GRANULE - 1) & ~(LIFT_GRANULE - 1);
 	if (start < end) {
 		mark(lift_heap_bits, start, end, false);
+		/* Before it is anybody else's. */
+		lift_vm_heap_unmapped(start, end - start);
 		if (lift_sys_munmap((void *)start, end - start) < 0) {
 			/* At vm.max_map_count a mapping cannot be split: keep it, empty. */
 			mark(lift_heap_bits, start, end, true);
 			(void)lift_sys_madvise((void *)start, end - start, MADV_DONTNEED);
 			return 0;
 		}
-		lift_vm_heap_unmapped(start, end - start);
 		atomic_fetch_sub_explicit(&mapped, end - start, memory_order_relaxed);
 	}
 	return 0;

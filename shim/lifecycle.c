@@ -19,6 +19,7 @@
 #include "shim/os/sys.h"
 #include "shim/os/topo_sysfs.h"
 #include "shim/place.h"
+#include "shim/thread.h"
 
 int lift_mode_now = LIFT_MODE_BOOT;
 
@@ -168,10 +169,14 @@ void lift_boot(void)
 {
 	static _Atomic int begun;
 	static __thread bool booting __attribute__((tls_model("initial-exec")));
-	int saved = errno;
+	int saved;
 
+	/* Too early (thread.h): errno and the flag above do not exist yet. */
+	if (!lift_thread_ready())
+		return;
 	if (booting)
 		return; /* a call out of boot itself: libc's heap serves it */
+	saved = errno;
 	booting = true;
 	if (!atomic_exchange_explicit(&begun, 1, memory_order_acq_rel)) {
 		boot();

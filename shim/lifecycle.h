@@ -26,7 +26,10 @@ enum lift_mode {
 
 extern __attribute__((visibility("hidden"))) int lift_mode_now; /* enum lift_mode, set once */
 
-/* Async-signal-safe and idempotent; errno is kept. Afterwards the mode is final. */
+/*
+ * Async-signal-safe and idempotent; errno is kept. Afterwards the mode is final, except while ld.so
+ * relocates the program: then nothing happens, and the mode stays LIFT_MODE_BOOT.
+ */
 void lift_boot(void);
 
 static inline int lift_mode(void)
