@@ -4,8 +4,8 @@
  *
  *   fill SOCKET KEYS VALUE_BYTES
  *
- * Status 0: every key is there with its value. 1: some are not. 2: the server could not be reached or
- * went away. Progress goes to standard error.
+ * Status 0: every key is there with its value. 1: some are not. 2: the server could not be reached
+ * or went away. Progress goes to standard error.
  */
 #include <errno.h>
 #include <stdint.h>
