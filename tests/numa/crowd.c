@@ -11,6 +11,7 @@
  * memory.
  */
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,9 @@
 
 #include "tests/numa/where.h"
 
-enum { BLOCK = 2000, MIB = 24, REUSE_MIB = 48, ROUNDS = 12, PARTS = 8, THREADS_MAX = 8 };
+enum { BLOCK = 2000, MIB = 24, REUSE_MIB = 32, ROUNDS = 6, PARTS = 8, THREADS_MAX = 8 };
 
+#define HUGE (2ul << 20)
 #define RW (PROT_READ | PROT_WRITE)
 
 struct heap {
@@ -125,7 +127,12 @@ static void *own_thread(void *arg)
 	struct where w = {0};
 	char name[64];
 
-	anon = mmap(NULL, len, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* Neighbours become one mapping, and a huge page may lie across their border: keep them
+	 * apart. */
+	anon = mmap(NULL, len + 2 * HUGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (anon == MAP_FAILED)
+		where_die("mmap");
+	anon += HUGE - ((uintptr_t)anon & (HUGE - 1));
 	for (int i = 0; i < PARTS; i++) {
 		pthread_barrier_wait(&barrier);
 		heap_take(&h, h.n * (size_t)i / PARTS, h.n * (size_t)(i + 1) / PARTS);

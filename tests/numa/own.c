@@ -19,18 +19,21 @@
 
 #define RW (PROT_READ | PROT_WRITE)
 #define LEN (32ul << 20)
+#define HUGE (2ul << 20)
 #define MAXNODE 64ul
 
 static unsigned long mask;
 static int node;
 
+/* At the start of a huge page: one that lies across a border belongs to whoever touches it first.
+ */
 static char *anon(void)
 {
-	char *p = mmap(NULL, LEN, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = mmap(NULL, LEN + HUGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		where_die("mmap");
-	return p;
+	return p + (-(uintptr_t)p & (HUGE - 1));
 }
 
 static int file(void)
