@@ -323,6 +323,136 @@ static void pipe_rounds(int a, int b)
 	worker_end(&wb);
 }
 
+enum { MIX_LIVE = 6000, MIX_STEPS = 60000, CHURN_THREADS = 24, CHURN_KEEP = 8, LARGEST = 4000 };
+
+static unsigned next_random(unsigned *state)
+{
+	*state = *state * 1664525 + 1013904223;
+	return *state >> 8;
+}
+
+struct mixer {
+	struct heap h;
+	int node;
+	pthread_mutex_t lock;  /* guards what follows */
+	void *given[MIX_LIVE]; /* by the other thread, to be freed */
+	size_t nr_given;
+	struct mixer *other;
+};
+
+static void mixer_give(struct mixer *to, void *p)
+{
+	pthread_mutex_lock(&to->lock);
+	if (to->nr_given < MIX_LIVE) {
+		to->given[to->nr_given++] = p;
+		p = NULL;
+	}
+	pthread_mutex_unlock(&to->lock);
+	free(p);
+}
+
+static void mixer_free_given(struct mixer *m)
+{
+	pthread_mutex_lock(&m->lock);
+	while (m->nr_given > 0)
+		free(m->given[--m->nr_given]);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void *mix_thread(void *arg)
+{
+	struct mixer *m = arg;
+	unsigned seed = (unsigned)m->node + 1;
+
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < MIX_STEPS; i++) {
+		void **slot = &m->h.block[next_random(&seed) % MIX_LIVE];
+		size_t len = 16 + next_random(&seed) % LARGEST;
+
+		if (*slot && i % 4 == 0)
+			mixer_give(m->other, *slot);
+		else
+			free(*slot);
+		*slot = malloc(len);
+		if (!*slot)
+			where_die("malloc");
+		memset(*slot, 1, len);
+		if (i % 64 == 0)
+			mixer_free_given(m);
+	}
+	pthread_barrier_wait(&barrier);
+	for (size_t i = 0; i < MIX_LIVE; i++) {
+		if (!m->h.block[i]) {
+			m->h.block[i] = malloc(16);
+			where_touch(m->h.block[i], 16, "malloc");
+		}
+	}
+	m->h.n = MIX_LIVE;
+	return NULL;
+}
+
+static void mix(int a, int b)
+{
+	static struct mixer m[2];
+	pthread_t thread[2];
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	for (int i = 0; i < 2; i++) {
+		m[i].h = heap_new(REUSE_MIB);
+		m[i].node = i ? b : a;
+		m[i].other = &m[!i];
+		pthread_mutex_init(&m[i].lock, NULL);
+	}
+	for (int i = 0; i < 2; i++)
+		thread[i] = start(m[i].node, mix_thread, &m[i]);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	for (int i = 0; i < 2; i++)
+		heap_report("mix", m[i].node, &m[i].h);
+}
+
+/* Takes all, frees it but for every CHURN_KEEPth block, which nobody frees. */
+static void take_and_leave(struct heap *h, int node)
+{
+	take_all(h, node);
+	for (size_t i = 0; i < h->n; i++)
+		if (i % CHURN_KEEP)
+			free(h->block[i]);
+}
+
+static void churn(int a, int b)
+{
+	struct heap h = heap_new(4);
+	struct heap g = heap_new(REUSE_MIB / 2);
+
+	for (int i = 0; i < CHURN_THREADS; i++)
+		on(i % 2 ? b : a, take_and_leave, &h);
+	on(a, take_all, &g);
+	heap_report("churn", a, &g);
+	on(b, take_all, &g);
+	heap_report("churn", b, &g);
+}
+
+static void moved(int a, int b)
+{
+	struct heap h = heap_new(REUSE_MIB);
+
+	if (where_pin(a))
+		where_die("pinning to a node");
+	take_all(&h, a);
+	if (where_pin(b))
+		where_die("pinning to a node");
+	drop_all(&h, b);
+	take_all(&h, b);
+	heap_report("moved", b, &h);
+}
+
+static const struct {
+	const char *name;
+	void (*fn)(int a, int b);
+} pairs[] = {
+	{"reuse", reuse}, {"pipe", pipe_rounds}, {"mix", mix}, {"churn", churn}, {"moved", moved}};
+
 int main(int argc, char **argv)
 {
 	int nodes[THREADS_MAX];
@@ -330,13 +460,15 @@ int main(int argc, char **argv)
 
 	for (int i = 2; i < argc && n < THREADS_MAX; i++)
 		nodes[n++] = atoi(argv[i]);
-	if (argc > 2 && strcmp(argv[1], "own") == 0)
+	if (argc > 2 && strcmp(argv[1], "own") == 0) {
 		own(nodes, n);
-	else if (n == 2 && strcmp(argv[1], "reuse") == 0)
-		reuse(nodes[0], nodes[1]);
-	else if (n == 2 && strcmp(argv[1], "pipe") == 0)
-		pipe_rounds(nodes[0], nodes[1]);
-	else
-		return 2;
-	return 0;
+		return 0;
+	}
+	for (size_t i = 0; n == 2 && i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		if (strcmp(argv[1], pairs[i].name) == 0) {
+			pairs[i].fn(nodes[0], nodes[1]);
+			return 0;
+		}
+	}
+	return 2;
 }
