@@ -21,7 +21,8 @@ def outcome(t, python, module, preload):
 def main(t, module):
     python = t.program('python3', 'python3')
     if t.run([python, '-c', 'import test.support, test.' + module])[0] != 0:
-        t.program('a copy of Python\'s tests', 'libpython3-testsuite')
+        version = '.'.join(t.must([python, '--version']).split()[1].split('.')[:2])
+        t.program('a copy of Python\'s tests', 'libpython%s-testsuite' % version)
     status, got, output = outcome(t, python, module, True)
     if status == 0:
         t.check(True, module + ' passes')
