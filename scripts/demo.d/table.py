@@ -52,31 +52,36 @@ def decisions(folder, run):
         [line for line in log if line.startswith('numalift: ') and not Decision.LINE.match(line)]
 
 
-def class_of(start, path, decided, large):
-    """None for what no class is about: the program itself, its libraries and stacks."""
+def class_of(start, end, path, known):
+    """None for what no class is about: the program itself, its libraries and stacks. `known` are ranges
+    of a class: [(start, end, class)]; the kernel may have joined one with small neighbours."""
     if path.startswith('/dev/shm/'):
         return 'file'
     if path not in ('', '[heap]'):
         return None
-    for d in decided:
-        if d.start <= start < d.start + d.bytes:
-            return d.cls
-    if any(first <= start < end for first, end in large):
-        return 'anon'
+    shared = collections.Counter()
+    for first, last, cls in known:
+        shared[cls] += max(0, min(end, last) - max(start, first))
+    for cls, size in shared.most_common(1):
+        if size > (end - start) // 2:
+            return cls
     return 'slab'
 
 
 def spread(folder, run):
     """{class: {node: bytes}}"""
     decided, _ = decisions(folder, run)
-    paths = {start: path for start, _, _, path in mappings(folder, run + '.maps')}
-    # Before the keys come, a mapping of this size is one block; later ones grow together.
-    large = [(start, end) for start, end, rights, path in mappings(folder, run + '.early')
-             if rights == 'rw-p' and not path and end - start >= LARGE]
+    places = {start: (end, path) for start, end, _, path in mappings(folder, run + '.maps')}
+    known = [(d.start, d.start + d.bytes, d.cls) for d in decided]
+    if not run.startswith('with-'):
+        # Before the keys come, a mapping of this size is one block; later ones grow together.
+        known = [(start, end, 'anon') for start, end, rights, path in mappings(folder, run + '.early')
+                 if rights == 'rw-p' and not path and end - start >= LARGE]
     result = {cls: collections.Counter() for cls in CLASSES}
     for line in lines(folder, run + '.numa_maps'):
         start = int(line.split()[0], 16)
-        cls = class_of(start, paths.get(start, '?'), decided, large)
+        end, path = places.get(start, (start, '?'))
+        cls = class_of(start, end, path, known)
         size = re.search(r'kernelpagesize_kB=(\d+)', line)
         if cls and size:
             for node, pages in re.findall(r' N(\d+)=(\d+)', line):
