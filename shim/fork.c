@@ -12,24 +12,26 @@
 
 #include <pthread.h>
 
+#include "shim/lock.h"
 #include "shim/registry.h"
 #include "shim/thread.h"
 
 static void prepare(void)
 {
 	lift_thread_fork_prepare();
-	lift_registry_lock();
+	lift_registry_fork_prepare();
 }
 
 static void parent(void)
 {
-	lift_registry_unlock();
+	lift_registry_fork_parent();
 	lift_thread_fork_parent();
 }
 
 static void child(void)
 {
-	lift_registry_reset();
+	lift_lock_adopt();
+	lift_registry_fork_child();
 	lift_thread_fork_child();
 }
 

@@ -26,6 +26,7 @@ static _Atomic size_t mapped;
 
 #define OPEN_AT_ONCE (2 * LIFT_GRANULE)
 static _Atomic bool future_locked; /* mlockall(MCL_FUTURE) */
+static _Atomic bool sandboxed;     /* a seccomp filter went up while the program ran */
 static _Atomic bool any_closed;    /* mimalloc has memory that it must open itself */
 
 /* Blocks that were freed where mimalloc could not be called; linked through their first word. */
@@ -274,6 +275,27 @@ long lift_heap_protect(void *addr, size_t len, int prot)
 		!atomic_load_explicit(&any_closed, memory_order_relaxed))
 		return 0; /* opened when it was mapped */
 	return lift_sys_mprotect(addr, len, prot);
+}
+
+long lift_heap_advise(void *addr, size_t len, int advice)
+{
+	/*
+	 * A filter written for a program whose malloc never called madvise may kill for it. Every
+	 * malloc calls mmap; over the same place it gives the pages back as well.
+	 */
+	if (atomic_load_explicit(&sandboxed, memory_order_relaxed) && lift_heap_owns(addr) &&
+		(advice == MADV_DONTNEED || advice == MADV_FREE)) {
+		long ret = lift_sys_mmap(addr, len, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+
+		return lift_syserr(ret) ? ret : 0;
+	}
+	return lift_sys_madvise(addr, len, advice);
+}
+
+void lift_heap_sandboxed(void)
+{
+	atomic_store_explicit(&sandboxed, true, memory_order_relaxed);
 }
 
 void lift_heap_locked(bool future)

@@ -85,6 +85,10 @@ bool lift_heap_is_caller(const void *return_address);
 long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off);
 long lift_heap_unmap(void *addr, size_t len);
 long lift_heap_protect(void *addr, size_t len, int prot);
+long lift_heap_advise(void *addr, size_t len, int advice);
+
+/* The program puts itself into a sandbox: only calls that every malloc makes from now on. */
+void lift_heap_sandboxed(void);
 
 /* Gives the spare segment's address space back, for a call that needs it more. False: there was
  * none. */

@@ -24,12 +24,13 @@ typedef void (*new_handler)(void);
  * In the global scope, or in a runtime that a plug-in of a C program brought along for itself only.
  * Looked up afresh each time: such a plug-in may have been closed and loaded again elsewhere.
  */
-static void *lookup(const char *name)
+static void *lookup(const char *name, const void *caller)
 {
 	static const char *const runtimes[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
 	int saved = errno;
 	void *fn = dlsym(RTLD_DEFAULT, name);
 	void *handle;
+	Dl_info info;
 
 	for (size_t i = 0; !fn && i < sizeof(runtimes) / sizeof(*runtimes); i++) {
 		handle = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
@@ -38,13 +39,21 @@ static void *lookup(const char *name)
 		fn = dlsym(handle, name);
 		dlclose(handle);
 	}
+	/* Linked into the plug-in itself (-static-libstdc++). */
+	if (!fn && dladdr(caller, &info) && info.dli_fname) {
+		handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+		if (handle) {
+			fn = dlsym(handle, name);
+			dlclose(handle);
+		}
+	}
 	errno = saved;
 	return fn;
 }
 
-static void throw_bad_alloc(void)
+static void throw_bad_alloc(const void *caller)
 {
-	void (*fn)(void) = (void (*)(void))(uintptr_t)lookup("_ZSt17__throw_bad_allocv");
+	void (*fn)(void) = (void (*)(void))(uintptr_t)lookup("_ZSt17__throw_bad_allocv", caller);
 
 	if (fn)
 		fn();
@@ -52,10 +61,10 @@ static void throw_bad_alloc(void)
 }
 
 /* True when a handler ran, so that it is worth trying again. */
-static bool call_new_handler(void)
+static bool call_new_handler(const void *caller)
 {
 	new_handler (*get)(void) =
-		(new_handler(*)(void))(uintptr_t)lookup("_ZSt15get_new_handlerv");
+		(new_handler(*)(void))(uintptr_t)lookup("_ZSt15get_new_handlerv", caller);
 	new_handler handler = get ? get() : NULL;
 
 	if (!handler)
@@ -70,23 +79,23 @@ static void *take(size_t n, size_t align)
 	return align ? aligned_alloc(align, n) : malloc(n);
 }
 
-LIFT_COLD static void *take_again(size_t n, size_t align)
+LIFT_COLD static void *take_again(size_t n, size_t align, const void *caller)
 {
 	void *p;
 
 	do {
-		if (!call_new_handler())
-			throw_bad_alloc();
+		if (!call_new_handler(caller))
+			throw_bad_alloc(caller);
 		p = take(n, align);
 	} while (!p);
 	return p;
 }
 
-static inline void *new_or_throw(size_t n, size_t align)
+static inline void *new_or_throw(size_t n, size_t align, const void *caller)
 {
 	void *p = take(n, align);
 
-	return likely(p != NULL) ? p : take_again(n, align);
+	return likely(p != NULL) ? p : take_again(n, align, caller);
 }
 
 /*
@@ -94,11 +103,11 @@ static inline void *new_or_throw(size_t n, size_t align)
  * handler throws. C cannot catch; libstdc++'s own forms call operator new, which is ours, and can.
  * Where it is not in sight (a plug-in's runtime) a handler is run as far as it returns.
  */
-LIFT_COLD static void *without_catching(size_t n, size_t align)
+LIFT_COLD static void *without_catching(size_t n, size_t align, const void *caller)
 {
 	void *p = NULL;
 
-	while (!p && call_new_handler())
+	while (!p && call_new_handler(caller))
 		p = take(n, align);
 	return p;
 }
@@ -108,8 +117,7 @@ LIFT_COLD static void *without_catching(size_t n, size_t align)
  * replaced the basic form that this one is specified to call. libstdc++'s derived forms then do the
  * calling (and the catching), as they would without us.
  */
-#define PASS_ON(base)                                                                              \
-	unlikely(!LIFT_SAME_FUNCTION(base, own_##base) || lift_mode() == LIFT_MODE_ASIDE)
+#define PASS_ON(base) unlikely(!LIFT_SAME_FUNCTION(base, own_##base) || lift_aside())
 
 #define NEW(name, base, params, align, types, args)                                                \
 	LIFT_EXPORT void *name params;                                                             \
@@ -117,7 +125,7 @@ LIFT_COLD static void *without_catching(size_t n, size_t align)
 	{                                                                                          \
 		if (PASS_ON(base) && lift_next_fn(LIFT_NEXT_##name))                               \
 			return LIFT_NEXT(name, void *, types, args);                               \
-		return new_or_throw(n, align);                                                     \
+		return new_or_throw(n, align, __builtin_return_address(0));                        \
 	}
 
 #define NEW_NOTHROW(name, base, params, align, types, args)                                        \
@@ -130,7 +138,7 @@ LIFT_COLD static void *without_catching(size_t n, size_t align)
 			return p;                                                                  \
 		if (lift_next_fn(LIFT_NEXT_##name))                                                \
 			return LIFT_NEXT(name, void *, types, args);                               \
-		return without_catching(n, align);                                                 \
+		return without_catching(n, align, __builtin_return_address(0));                    \
 	}
 
 #define DELETE(name, base, params, types, args)                                                    \

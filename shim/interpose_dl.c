@@ -6,9 +6,9 @@
  * functions in the new objects' relocations are pointed to this library; everything else stays as
  * RTLD_DEEPBIND wants it.
  *
- * dlopen(3) looks at its return address: the caller's RUNPATH counts for names without a slash.
- * Those, and all calls without RTLD_DEEPBIND, are therefore passed on by a jump that leaves no
- * trace of us.
+ * dlopen(3) looks at its return address: the caller's RUNPATH counts for names without a slash, and
+ * its place for $ORIGIN. Those, and all calls without RTLD_DEEPBIND, are therefore passed on by a
+ * jump that leaves no trace of us.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -225,7 +225,7 @@ bool lift_dlopen_is_deep(const char *file, int mode)
 	if (!lift_dlopen_next)
 		lift_dlopen_next =
 			(void *(*)(const char *, int))(uintptr_t)dlsym(RTLD_NEXT, "dlopen");
-	return (mode & RTLD_DEEPBIND) && file && strchr(file, '/') &&
+	return (mode & RTLD_DEEPBIND) && file && strchr(file, '/') && !strchr(file, '$') &&
 	       lift_mode() == LIFT_MODE_ACTIVE;
 }
 

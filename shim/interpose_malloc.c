@@ -38,11 +38,6 @@ static inline bool too_early(void)
 	return unlikely(!lift_thread_ready());
 }
 
-static inline bool aside(void)
-{
-	return unlikely(lift_mode() == LIFT_MODE_ASIDE);
-}
-
 static void *or_no_memory(void *p)
 {
 	if (!p)
@@ -54,7 +49,7 @@ static __attribute__((noinline)) void *malloc_slow(size_t n)
 {
 	if (too_early())
 		return or_no_memory(lift_early_alloc(n, LIFT_MIN_BLOCK));
-	if (aside())
+	if (lift_aside())
 		return LIFT_NEXT(malloc, void *, (size_t), (n));
 	return lift_heap_malloc(n);
 }
@@ -69,7 +64,7 @@ static __attribute__((noinline)) void *calloc_slow(size_t nmemb, size_t size)
 	}
 	if (too_early())
 		return or_no_memory(lift_early_alloc(n, LIFT_MIN_BLOCK));
-	if (aside())
+	if (lift_aside())
 		return LIFT_NEXT(calloc, void *, (size_t, size_t), (nmemb, size));
 	return lift_heap_calloc(n);
 }
@@ -78,7 +73,7 @@ static __attribute__((noinline)) void free_slow(void *p)
 {
 	if (!p || lift_early_owns(p) || too_early())
 		return;
-	if (aside())
+	if (lift_aside())
 		LIFT_NEXT(free, void, (void *), (p));
 	else
 		lift_heap_free(p);
@@ -98,7 +93,7 @@ static __attribute__((noinline)) void *realloc_slow(void *p, size_t n)
 			memcpy(q, p, have < n ? have : n);
 		return q;
 	}
-	if (aside())
+	if (lift_aside())
 		return LIFT_NEXT(realloc, void *, (void *, size_t), (p, n));
 	if (n == 0) {
 		lift_heap_free(p);
@@ -114,7 +109,7 @@ static __attribute__((noinline)) void *aligned_slow(size_t align, size_t n)
 	return lift_heap_aligned(align, n);
 }
 
-/* align is a power of two; the caller has asked aside() */
+/* align is a power of two; the caller has asked lift_aside() */
 static void *aligned(size_t align, size_t n)
 {
 	if (likely(align > LIFT_MIN_BLOCK && align <= PAGE && lift_thread_fast(n)))
@@ -192,7 +187,7 @@ LIFT_EXPORT int posix_memalign(void **ret, size_t align, size_t n)
 	int saved = errno;
 	void *p;
 
-	if (aside())
+	if (lift_aside())
 		return LIFT_NEXT(posix_memalign, int, (void **, size_t, size_t), (ret, align, n));
 	if (align % sizeof(void *) != 0 || align == 0 || (align & (align - 1)) != 0)
 		return EINVAL;
@@ -207,7 +202,7 @@ LIFT_EXPORT int posix_memalign(void **ret, size_t align, size_t n)
 
 LIFT_EXPORT void *memalign(size_t align, size_t n)
 {
-	if (aside())
+	if (lift_aside())
 		return LIFT_NEXT(memalign, void *, (size_t, size_t), (align, n));
 	/* As in glibc: anything is rounded up to a power of two, as long as there is one. */
 	if (align > SIZE_MAX / 2 + 1) {
@@ -221,14 +216,14 @@ LIFT_EXPORT void *memalign(size_t align, size_t n)
 
 LIFT_EXPORT void *aligned_alloc(size_t align, size_t n)
 {
-	if (aside())
+	if (lift_aside())
 		return LIFT_NEXT(aligned_alloc, void *, (size_t, size_t), (align, n));
 	return memalign(align, n);
 }
 
 LIFT_EXPORT void *valloc(size_t n)
 {
-	if (aside())
+	if (lift_aside())
 		return LIFT_NEXT(valloc, void *, (size_t), (n));
 	return aligned(PAGE, n);
 }
@@ -237,7 +232,7 @@ LIFT_EXPORT void *pvalloc(size_t n)
 {
 	size_t rounded;
 
-	if (aside())
+	if (lift_aside())
 		return LIFT_NEXT(pvalloc, void *, (size_t), (n));
 	if (__builtin_add_overflow(n, PAGE - 1, &rounded)) {
 		errno = ENOMEM;
@@ -250,7 +245,7 @@ LIFT_EXPORT size_t malloc_usable_size(void *p)
 {
 	if (lift_early_owns(p))
 		return lift_early_usable(p);
-	if (aside())
+	if (lift_aside())
 		return LIFT_NEXT(malloc_usable_size, size_t, (void *), (p));
 	return lift_heap_usable(p);
 }
@@ -261,7 +256,7 @@ LIFT_EXPORT size_t malloc_usable_size(void *p)
  * not. */
 LIFT_EXPORT int malloc_trim(size_t pad)
 {
-	if (aside())
+	if (lift_aside())
 		return LIFT_NEXT(malloc_trim, int, (size_t), (pad));
 	return lift_heap_trim();
 }
@@ -270,7 +265,7 @@ LIFT_EXPORT int malloc_trim(size_t pad)
  * not. */
 LIFT_EXPORT int mallopt(int param, int value)
 {
-	if (aside())
+	if (lift_aside())
 		return LIFT_NEXT(mallopt, int, (int, int), (param, value));
 	return 1;
 }
@@ -285,7 +280,7 @@ LIFT_EXPORT struct mallinfo2 mallinfo2(void)
 	struct mallinfo2 mi = {0};
 	struct lift_heap_usage u;
 
-	if (aside())
+	if (lift_aside())
 		return LIFT_NEXT(mallinfo2, struct mallinfo2, (void), ());
 	lift_heap_usage(&u);
 	mi.arena = u.mapped;

@@ -40,11 +40,6 @@ static int int_result(long ret)
 	return (int)ret;
 }
 
-static inline bool aside(void)
-{
-	return unlikely(lift_mode() == LIFT_MODE_ASIDE);
-}
-
 LIFT_EXPORT void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	long ret;
@@ -53,7 +48,7 @@ LIFT_EXPORT void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_
 		ret = lift_heap_map(addr, len, prot, flags, fd, off);
 		return lift_syserr(ret) ? MAP_FAILED : (void *)ret;
 	}
-	if (aside() && lift_next_fn(LIFT_NEXT_mmap))
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_mmap))
 		return LIFT_NEXT(mmap, void *, (void *, size_t, int, int, int, off_t),
 			(addr, len, prot, flags, fd, off));
 	return pointer_result(lift_vm_mmap(addr, len, prot, flags, fd, off));
@@ -73,7 +68,7 @@ LIFT_EXPORT int munmap(void *addr, size_t len)
 	/* Heap memory is mimalloc's to unmap, whoever stands between us. */
 	if (unlikely(lift_heap_owns(addr)) || unlikely(FROM_MIMALLOC()))
 		return lift_heap_unmap(addr, len) < 0 ? -1 : 0;
-	if (aside() && lift_next_fn(LIFT_NEXT_munmap))
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_munmap))
 		return LIFT_NEXT(munmap, int, (void *, size_t), (addr, len));
 	return int_result(lift_vm_unmap(addr, len));
 }
@@ -89,7 +84,7 @@ LIFT_EXPORT void *mremap(void *old, size_t old_len, size_t new_len, int flags, .
 		to = va_arg(ap, void *);
 		va_end(ap);
 	}
-	if (aside() && lift_next_fn(LIFT_NEXT_mremap))
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_mremap))
 		return LIFT_NEXT(mremap, void *, (void *, size_t, size_t, int, ...),
 			(old, old_len, new_len, flags, to));
 	return pointer_result(lift_vm_remap(old, old_len, new_len, flags, to));
@@ -98,8 +93,8 @@ LIFT_EXPORT void *mremap(void *old, size_t old_len, size_t new_len, int flags, .
 LIFT_EXPORT int madvise(void *addr, size_t len, int advice)
 {
 	if (unlikely(FROM_MIMALLOC()))
-		return lift_sys_madvise(addr, len, advice) < 0 ? -1 : 0;
-	if (aside() && lift_next_fn(LIFT_NEXT_madvise))
+		return lift_heap_advise(addr, len, advice) < 0 ? -1 : 0;
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_madvise))
 		return LIFT_NEXT(madvise, int, (void *, size_t, int), (addr, len, advice));
 	return int_result(lift_sys_madvise(addr, len, advice));
 }
@@ -108,7 +103,7 @@ LIFT_EXPORT int mprotect(void *addr, size_t len, int prot)
 {
 	if (unlikely(FROM_MIMALLOC()))
 		return lift_heap_protect(addr, len, prot) < 0 ? -1 : 0;
-	if (aside() && lift_next_fn(LIFT_NEXT_mprotect))
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_mprotect))
 		return LIFT_NEXT(mprotect, int, (void *, size_t, int), (addr, len, prot));
 	return int_result(lift_sys_mprotect(addr, len, prot));
 }
@@ -123,7 +118,11 @@ __attribute__((alias("mprotect"), visibility("hidden"), nothrow, leaf)) int lift
 /* Only to know whether new mappings are locked: heap.c then asks for them in smaller pieces. */
 LIFT_EXPORT int mlockall(int flags)
 {
-	long ret = lift_syscall(SYS_mlockall, flags, 0, 0, 0, 0, 0);
+	long ret;
+
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_mlockall))
+		return LIFT_NEXT(mlockall, int, (int), (flags));
+	ret = lift_syscall(SYS_mlockall, flags, 0, 0, 0, 0, 0);
 
 	if (ret == -ENOMEM) {
 		/* RLIMIT_MEMLOCK counts address space: it must not be ours that makes the
@@ -138,7 +137,11 @@ LIFT_EXPORT int mlockall(int flags)
 
 LIFT_EXPORT int munlockall(void)
 {
-	long ret = lift_syscall(SYS_munlockall, 0, 0, 0, 0, 0, 0);
+	long ret;
+
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_munlockall))
+		return LIFT_NEXT(munlockall, int, (void), ());
+	ret = lift_syscall(SYS_munlockall, 0, 0, 0, 0, 0, 0);
 
 	if (!lift_syserr(ret))
 		lift_heap_unlocked();

@@ -15,6 +15,9 @@
 #include <sys/prctl.h>
 
 #include "shim/compiler.h"
+#include "shim/heap.h"
+#include "shim/lifecycle.h"
+#include "shim/next.h"
 #include "shim/os/rawsys.h"
 #include "shim/place.h"
 
@@ -34,9 +37,15 @@ static bool placing(void)
 LIFT_EXPORT long mbind(void *start, unsigned long len, int mode, const unsigned long *nodes,
 	unsigned long maxnode, unsigned flags)
 {
-	long ret = lift_syscall(
-		SYS_mbind, (long)start, (long)len, mode, (long)nodes, (long)maxnode, flags);
+	long ret;
 
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_mbind))
+		return LIFT_NEXT(mbind, long,
+			(void *, unsigned long, int, const unsigned long *, unsigned long,
+				unsigned),
+			(start, len, mode, nodes, maxnode, flags));
+	ret = lift_syscall(
+		SYS_mbind, (long)start, (long)len, mode, (long)nodes, (long)maxnode, flags);
 	if (ret == 0 && placing())
 		lift_place_range_taken((uintptr_t)start, len);
 	return result(ret);
@@ -44,8 +53,12 @@ LIFT_EXPORT long mbind(void *start, unsigned long len, int mode, const unsigned 
 
 LIFT_EXPORT long set_mempolicy(int mode, const unsigned long *nodes, unsigned long maxnode)
 {
-	long ret = lift_syscall(SYS_set_mempolicy, mode, (long)nodes, (long)maxnode, 0, 0, 0);
+	long ret;
 
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_set_mempolicy))
+		return LIFT_NEXT(set_mempolicy, long, (int, const unsigned long *, unsigned long),
+			(mode, nodes, maxnode));
+	ret = lift_syscall(SYS_set_mempolicy, mode, (long)nodes, (long)maxnode, 0, 0, 0);
 	if (ret == 0 && placing())
 		lift_place_thread_policy(mode);
 	return result(ret);
@@ -61,8 +74,12 @@ LIFT_EXPORT int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(ap, unsigned long);
 	va_end(ap);
-	if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_prctl))
+		return LIFT_NEXT(prctl, int, (int, ...), (option, a[0], a[1], a[2], a[3]));
+	if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) {
 		lift_place_sandboxed();
+		lift_heap_sandboxed();
+	}
 	return (int)result(
 		lift_syscall(SYS_prctl, option, (long)a[0], (long)a[1], (long)a[2], (long)a[3], 0));
 }

@@ -10,6 +10,8 @@
 #include <sys/shm.h>
 
 #include "shim/compiler.h"
+#include "shim/lifecycle.h"
+#include "shim/next.h"
 #include "shim/os/rawsys.h"
 #include "shim/place.h"
 
@@ -20,9 +22,12 @@ static bool placing(void)
 
 LIFT_EXPORT void *shmat(int id, const void *addr, int flags)
 {
-	long ret = lift_syscall(SYS_shmat, id, (long)addr, flags, 0, 0, 0);
 	struct shmid_ds ds;
+	long ret;
 
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_shmat))
+		return LIFT_NEXT(shmat, void *, (int, const void *, int), (id, addr, flags));
+	ret = lift_syscall(SYS_shmat, id, (long)addr, flags, 0, 0, 0);
 	if (unlikely(lift_syserr(ret))) {
 		errno = (int)-ret;
 		return (void *)-1;
@@ -36,6 +41,8 @@ LIFT_EXPORT int shmdt(const void *addr)
 {
 	long ret;
 
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_shmdt))
+		return LIFT_NEXT(shmdt, int, (const void *), (addr));
 	if (placing())
 		lift_place_detached((uintptr_t)addr);
 	ret = lift_syscall(SYS_shmdt, (long)addr, 0, 0, 0, 0, 0);

@@ -14,6 +14,7 @@
 #include "shim/fork.h"
 #include "shim/heap.h"
 #include "shim/interpose.h"
+#include "shim/lock.h"
 #include "shim/log.h"
 #include "shim/os/env.h"
 #include "shim/os/sys.h"
@@ -149,6 +150,7 @@ static void boot(void)
 	int top = 0;
 	int mode;
 
+	lift_lock_adopt();
 	read_config();
 	mode = decide_mode();
 	if (mode == LIFT_MODE_ACTIVE) {

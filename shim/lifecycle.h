@@ -43,6 +43,11 @@ static inline int lift_mode(void)
 	return m;
 }
 
+static inline bool lift_aside(void)
+{
+	return __builtin_expect(lift_mode() == LIFT_MODE_ASIDE, 0);
+}
+
 /* Valid after boot; never changes. */
 const struct lift_config *lift_config_now(void);
 

@@ -18,6 +18,10 @@ static _Atomic int gave_up;
 static char early[EARLY_BYTES];
 static _Atomic size_t early_len;
 
+/* What descriptor 2 was when the program started; 0, 0 when it was closed. */
+static uint64_t stderr_dev;
+static uint64_t stderr_ino;
+
 struct out {
 	char buf[LINE_MAX_BYTES + 1];
 	size_t len;
@@ -92,11 +96,16 @@ static void format(struct out *o, const char *fmt, va_list ap)
 
 /*
  * The host's stderr may be a pipe that nobody drains, where a write would wait for ever, or one
- * without a reader, where it would raise SIGPIPE. Neither is a line of ours worth.
+ * without a reader, where it would raise SIGPIPE; or the program has closed it, and the number
+ * stands for a data file now. None of that is a line of ours worth.
  */
 static void write_line(const char *s, size_t len)
 {
-	if (lift_sys_can_write(2))
+	uint64_t dev;
+	uint64_t ino;
+
+	if (lift_sys_file_id(2, &dev, &ino) && dev == stderr_dev && ino == stderr_ino &&
+		lift_sys_can_write(2))
 		(void)lift_sys_write(2, s, len);
 }
 
@@ -154,6 +163,8 @@ void lift_log_open(void)
 {
 	size_t n = atomic_load_explicit(&early_len, memory_order_relaxed);
 
+	if (!lift_sys_file_id(2, &stderr_dev, &stderr_ino))
+		stderr_dev = stderr_ino = 0;
 	if (atomic_exchange_explicit(&opened, 1, memory_order_acq_rel))
 		return;
 	/* A line that did not fit was left out whole, and so were those after it. */

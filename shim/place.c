@@ -13,6 +13,7 @@
 #include "shim/compiler.h"
 #include "shim/lifecycle.h"
 #include "shim/log.h"
+#include "shim/os/rawsys.h"
 #include "shim/os/sys.h"
 #include "shim/os/topo_sysfs.h"
 #include "shim/registry.h"
@@ -76,7 +77,7 @@ static const char *errno_name(long err)
 
 /* --- the machine --- */
 
-static void stop_placing(void)
+void lift_place_stop(void)
 {
 	atomic_store_explicit(&lift_placing, false, memory_order_relaxed);
 }
@@ -92,7 +93,7 @@ static bool read_machine(void)
 	m.read = true;
 	err = lift_os_topology(&m.topo);
 	if (err) {
-		stop_placing();
+		lift_place_stop();
 		return false;
 	}
 	lift_topology_memory_nodes(&m.topo, &nodes);
@@ -101,7 +102,7 @@ static bool read_machine(void)
 	lift_nodeset_and(&nodes, &nodes, &m.view.allowed);
 	if (lift_nodeset_count(&nodes) < 2 ||
 		lift_tiers_build(&m.topo, cfg->tiers.nr ? &cfg->tiers : NULL, &m.tiers)) {
-		stop_placing();
+		lift_place_stop();
 		return false;
 	}
 	/*
@@ -110,7 +111,7 @@ static bool read_machine(void)
 	 * put at it.
 	 */
 	if (seccomp != 0 && !lift_config_given("NUMALIFT_PLACE")) {
-		stop_placing();
+		lift_place_stop();
 		lift_log_given_up(
 			"a seccomp filter is active, so memory is not placed; set NUMALIFT_PLACE "
 			"(its default is slab:local,anon:local,file:interleave) to place it if "
@@ -119,7 +120,7 @@ static bool read_machine(void)
 	}
 	err = lift_os_probe_policies(&m.view, lift_nodeset_first(&nodes));
 	if (err) {
-		stop_placing();
+		lift_place_stop();
 		lift_log_given_up(
 			"memory policies are refused here (%s), so memory is not placed; in a "
 			"container, CAP_SYS_NICE permits them",
@@ -174,7 +175,7 @@ void lift_place_boot(unsigned nodes)
 void lift_place_sandboxed(void)
 {
 	if (!lift_config_given("NUMALIFT_PLACE"))
-		stop_placing();
+		lift_place_stop();
 }
 
 /* --- deciding --- */
@@ -248,7 +249,7 @@ static bool bind(uintptr_t start, uintptr_t end, int mode, const struct lift_nod
 	}
 	m.refused++;
 	if (err == -EPERM || err == -ENOSYS) {
-		stop_placing();
+		lift_place_stop();
 		lift_log_given_up(
 			"mbind is refused (%s), so memory is no longer placed", errno_name(err));
 	} else if (m.refused == 1) {
@@ -560,6 +561,17 @@ void lift_place_unmapped(uintptr_t start, size_t len)
 		return;
 	lift_registry_cut(range_of(start, len));
 	lift_registry_leave();
+}
+
+bool lift_place_cut_up(uintptr_t start, size_t len)
+{
+	struct lift_range r = range_of(start, len);
+	const struct lift_region *region = lift_regions_first(lift_registry_regions(), r.start);
+
+	/* msync says of a range that has a hole that it has; with MS_ASYNC it does nothing else. */
+	return !lift_range_empty(r) && region && lift_range_overlaps(region->info.range, r) &&
+	       lift_syscall(
+		       SYS_msync, (long)r.start, (long)lift_range_bytes(r), MS_ASYNC, 0, 0, 0) == 0;
 }
 
 void lift_place_remapped(

@@ -34,6 +34,12 @@ void lift_place_detached(uintptr_t start);
 void lift_place_heap(uintptr_t start, size_t len);
 void lift_place_block(uintptr_t start, size_t len);
 void lift_place_unmapped(uintptr_t start, size_t len);
+/*
+ * With the registry's lock held: may bindings of ours have made several mappings of this range, all
+ * of which is mapped?
+ */
+bool lift_place_cut_up(uintptr_t start, size_t len);
+
 /* After a successful mremap, with the registry's lock held by the caller. */
 void lift_place_remapped(
 	uintptr_t old, size_t old_len, uintptr_t new, size_t new_len, bool keep_old);
@@ -47,7 +53,10 @@ void lift_place_range_taken(uintptr_t start, size_t len);
  */
 void lift_place_thread_policy(int mode);
 
-/* True when policies may not be set in this process any more (a sandbox went up). */
+/* Nothing is placed any more in this process. Async-signal-safe. */
+void lift_place_stop(void);
+
+/* A sandbox goes up: policies are not set any more, unless they were asked for by name. */
 void lift_place_sandboxed(void);
 
 #endif

@@ -3,46 +3,53 @@
 
 #include "shim/bootalloc.h"
 #include "shim/lock.h"
+#include "shim/place.h"
 
 enum { RECORDS_PER_CHUNK = 512 };
 
 static struct lift_lock lock;
 static struct lift_regions regions; /* all zero is an empty map */
 static struct lift_vmabudget budget;
-static __thread bool holding __attribute__((tls_model("initial-exec")));
+static uint64_t saved_mask; /* the holder's */
+/* Set over a fork: other handlers' mappings on this thread must not wait for it. */
+static __thread bool forking __attribute__((tls_model("initial-exec")));
 
 bool lift_registry_enter(void)
 {
-	if (holding)
+	uint64_t mask;
+
+	if (forking)
 		return false;
-	holding = true;
-	atomic_signal_fence(memory_order_seq_cst);
-	lift_lock(&lock);
+	if (!lift_lock_masked(&lock, &mask)) {
+		/* The map may be half-way through a change that nobody will finish. */
+		lift_place_stop();
+		return false;
+	}
+	saved_mask = mask;
 	return true;
 }
 
 void lift_registry_leave(void)
 {
-	lift_unlock(&lock);
-	atomic_signal_fence(memory_order_seq_cst);
-	holding = false;
+	lift_unlock_masked(&lock, saved_mask);
 }
 
-void lift_registry_lock(void)
+void lift_registry_fork_prepare(void)
 {
-	holding = true;
-	lift_lock(&lock);
+	forking = lift_lock(&lock);
 }
 
-void lift_registry_unlock(void)
+void lift_registry_fork_parent(void)
 {
-	lift_registry_leave();
+	if (forking)
+		lift_unlock(&lock);
+	forking = false;
 }
 
-void lift_registry_reset(void)
+void lift_registry_fork_child(void)
 {
 	lift_lock_reset(&lock);
-	holding = false;
+	forking = false;
 }
 
 struct lift_vmabudget *lift_registry_budget(void)

@@ -4,9 +4,9 @@
  * policy/regions behind a lock (rank 2 in lock.h). Malloc's fast path never comes here; mapping
  * calls do, on machines with more than one node.
  *
- * A signal handler that interrupts a holder on the same thread and maps memory must not wait for
- * itself: lift_registry_enter() says no then, and the handler's mapping stays as the kernel made
- * it. Ranges that are stale for that reason heal when they are next overlapped.
+ * Signals are blocked while the lock is held (lock.h). lift_registry_enter() says no over a fork on
+ * the thread that forks, and in a child that was made without fork handlers while a thread of the
+ * parent had the lock; the mapping then stays as the kernel made it.
  */
 #ifndef NUMALIFT_SHIM_REGISTRY_H
 #define NUMALIFT_SHIM_REGISTRY_H
@@ -17,7 +17,7 @@
 #include "policy/regions.h"
 #include "policy/vmabudget.h"
 
-/* Takes the lock; false when this thread holds it already. errno is kept. */
+/* Takes the lock; false as said above. errno is kept. */
 bool lift_registry_enter(void);
 void lift_registry_leave(void);
 
@@ -31,9 +31,9 @@ void lift_registry_move(struct lift_range from, struct lift_range to);
 struct lift_vmabudget *lift_registry_budget(void);
 struct lift_regions *lift_registry_regions(void);
 
-/* For fork.c: lock and unlock without the question, and a fresh lock in the child. */
-void lift_registry_lock(void);
-void lift_registry_unlock(void);
-void lift_registry_reset(void);
+/* For fork.c: the lock is held over the fork; the child starts with a fresh one. */
+void lift_registry_fork_prepare(void);
+void lift_registry_fork_parent(void);
+void lift_registry_fork_child(void);
 
 #endif

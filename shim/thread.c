@@ -12,16 +12,17 @@ __thread struct lift_thread lift_thread_self __attribute__((tls_model("initial-e
 /* Not zero, so it tells whether thread-local storage has its initial values. */
 static __thread int image_is_there __attribute__((tls_model("initial-exec"))) = 1;
 
+_Atomic size_t lift_thread_mask = SIZE_MAX;
+
 /* What a fork touches lies together: each page of it is copied in the parent and again in the
  * child. */
 static struct {
-	struct lift_lock lock; /* guards the list, and who may close the limit of another thread */
-	struct lift_thread *first;
+	struct lift_lock lock; /* guards the count, and threads that have no slot of their own */
+	unsigned registered;   /* threads that may be on the fast path; too many does no harm */
 	pthread_key_t exit_key;
 	bool have_exit_key;
-	_Atomic bool all_slow;
 	_Atomic bool heap_closed;
-} list;
+} all;
 
 bool lift_thread_ready(void)
 {
@@ -31,33 +32,19 @@ bool lift_thread_ready(void)
 
 bool lift_thread_heap_closed(void)
 {
-	return atomic_load_explicit(&list.heap_closed, memory_order_relaxed);
+	return atomic_load_explicit(&all.heap_closed, memory_order_relaxed);
 }
 
 static void open_limit(struct lift_thread *t)
 {
-	if (t->starved > 0)
-		return;
-	atomic_store_explicit(&t->limit, LIFT_FAST_LIMIT, memory_order_seq_cst);
-	/* Whoever closes all sets the flag first and the limits then, so one of us sees the other.
-	 */
-	if (unlikely(atomic_load_explicit(&list.all_slow, memory_order_seq_cst)))
-		atomic_store_explicit(&t->limit, 0, memory_order_relaxed);
+	if (t->starved == 0)
+		atomic_store_explicit(&t->limit, LIFT_FAST_LIMIT, memory_order_relaxed);
 }
 
 static void close_limit(struct lift_thread *t)
 {
-	atomic_store_explicit(&t->limit, 0, memory_order_seq_cst);
-}
-
-/* Under the list lock. */
-static void add(struct lift_thread *t)
-{
-	t->next = list.first;
-	t->link = &list.first;
-	if (t->next)
-		t->next->link = &t->next;
-	list.first = t;
+	atomic_store_explicit(&t->limit, 0, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
 }
 
 /* Runs at thread exit, before or after the program's own destructors, and on the thread itself. */
@@ -65,28 +52,29 @@ static void thread_ends(void *arg)
 {
 	struct lift_thread *t = arg;
 
+	uint64_t mask;
+
 	t->inside = 1;
 	close_limit(t);
-	lift_lock(&list.lock);
-	*t->link = t->next;
-	if (t->next)
-		t->next->link = t->link;
+	if (lift_lock_masked(&all.lock, &mask)) {
+		all.registered--;
+		lift_unlock_masked(&all.lock, mask);
+	}
 	t->state = LIFT_THREAD_EXITING;
-	lift_unlock(&list.lock);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->inside = 0;
 }
 
-/* Under the list lock. Without a destructor nobody would take the slot off the list again. */
+/* Under the lock. */
 static void register_thread(struct lift_thread *t)
 {
-	if (!list.have_exit_key)
-		list.have_exit_key = pthread_key_create(&list.exit_key, thread_ends) == 0;
-	if (!list.have_exit_key || pthread_setspecific(list.exit_key, t) != 0) {
+	if (!all.have_exit_key)
+		all.have_exit_key = pthread_key_create(&all.exit_key, thread_ends) == 0;
+	if (!all.have_exit_key || pthread_setspecific(all.exit_key, t) != 0) {
 		t->state = LIFT_THREAD_EXITING;
 		return;
 	}
-	add(t);
+	all.registered++;
 	t->state = LIFT_THREAD_REGISTERED;
 }
 
@@ -105,13 +93,20 @@ bool lift_thread_enter(bool wants_memory)
 	close_limit(t);
 	if (likely(t->state == LIFT_THREAD_REGISTERED))
 		return true;
+	if (!lift_lock_masked(&all.lock, &t->mask)) {
+		/* A child made without fork handlers, while another thread of the parent was in
+		 * there. */
+		atomic_store_explicit(&all.heap_closed, true, memory_order_relaxed);
+		t->inside = 0;
+		return false;
+	}
 	saved = errno;
-	lift_lock(&list.lock);
-	if (t->state == LIFT_THREAD_NEW)
+	if (t->state == LIFT_THREAD_NEW && wants_memory)
 		register_thread(t);
-	/* An exiting thread keeps the lock as long as its call lasts: no fork happens meanwhile. */
+	/* A thread without a slot keeps the lock as long as its call lasts: no fork happens
+	 * meanwhile. */
 	if (t->state == LIFT_THREAD_REGISTERED)
-		lift_unlock(&list.lock);
+		lift_unlock_masked(&all.lock, t->mask);
 	errno = saved;
 	return true;
 }
@@ -124,7 +119,7 @@ void lift_thread_leave(void)
 	if (likely(t->state == LIFT_THREAD_REGISTERED))
 		open_limit(t);
 	else
-		lift_unlock(&list.lock);
+		lift_unlock_masked(&all.lock, t->mask);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->inside = 0;
 }
@@ -151,23 +146,12 @@ bool lift_thread_came_fast(void)
 
 void lift_thread_all_slow(void)
 {
-	struct lift_thread *t;
-
-	/* A signal handler that allocates meanwhile must not wait for this lock. */
-	lift_thread_self.inside = 1;
-	atomic_store_explicit(&list.all_slow, true, memory_order_seq_cst);
-	lift_lock(&list.lock);
-	for (t = list.first; t; t = t->next)
-		close_limit(t);
-	lift_unlock(&list.lock);
-	atomic_signal_fence(memory_order_seq_cst);
-	lift_thread_self.inside = 0;
+	atomic_store_explicit(&lift_thread_mask, 0, memory_order_relaxed);
 }
 
 void lift_thread_all_fast(void)
 {
-	/* Each thread opens its own limit when it next leaves the heap. */
-	atomic_store_explicit(&list.all_slow, false, memory_order_seq_cst);
+	atomic_store_explicit(&lift_thread_mask, SIZE_MAX, memory_order_relaxed);
 }
 
 void lift_thread_fork_prepare(void)
@@ -176,7 +160,7 @@ void lift_thread_fork_prepare(void)
 	 * the lock. */
 	lift_thread_self.inside = 1;
 	close_limit(&lift_thread_self);
-	lift_lock(&list.lock);
+	(void)lift_lock(&all.lock);
 }
 
 static void fork_done(void)
@@ -191,23 +175,18 @@ static void fork_done(void)
 
 void lift_thread_fork_parent(void)
 {
-	lift_unlock(&list.lock);
+	lift_unlock(&all.lock);
 	fork_done();
 }
 
 void lift_thread_fork_child(void)
 {
-	struct lift_thread *self = &lift_thread_self;
-	struct lift_thread *t;
+	unsigned self = lift_thread_self.state == LIFT_THREAD_REGISTERED;
 
-	for (t = list.first; t; t = t->next) {
-		if (t != self)
-			atomic_store_explicit(&list.heap_closed, true, memory_order_relaxed);
-	}
-	list.first = NULL;
-	if (self->state == LIFT_THREAD_REGISTERED)
-		add(self);
-	lift_lock_reset(&list.lock);
+	if (all.registered > self)
+		atomic_store_explicit(&all.heap_closed, true, memory_order_relaxed);
+	all.registered = self;
+	lift_lock_reset(&all.lock);
 	if (lift_thread_heap_closed())
 		lift_heap_forget_thread();
 	fork_done();

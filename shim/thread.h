@@ -43,23 +43,25 @@ enum lift_thread_state {
 };
 
 struct lift_thread {
-	_Atomic size_t
-		limit;    /* opened by the thread itself; closed by others under the list lock */
-	uint8_t state;    /* enum lift_thread_state */
-	uint8_t inside;   /* in mimalloc by the slow way, or in the functions below */
-	uint16_t starved; /* requests left that go to libc at once */
+	_Atomic size_t limit; /* written by the thread itself */
+	uint8_t state;        /* enum lift_thread_state */
+	uint8_t inside;       /* in mimalloc by the slow way, or in the functions below */
+	uint16_t starved;     /* requests left that go to libc at once */
 	uint16_t starve_step;
-	struct lift_thread *next; /* list of registered threads, under the list lock */
-	struct lift_thread **link;
+	uint64_t mask; /* signals to unblock, while the lock is held */
 };
 
 extern __attribute__((visibility("hidden"),
 	tls_model("initial-exec"))) __thread struct lift_thread lift_thread_self;
 
+/* All ones, or 0 while every thread has to go the slow way. */
+extern __attribute__((visibility("hidden"))) _Atomic size_t lift_thread_mask;
+
 /* True when a request of n bytes (0 for a free) may go to mimalloc directly. */
 static inline bool lift_thread_fast(size_t n)
 {
-	return likely(n < atomic_load_explicit(&lift_thread_self.limit, memory_order_relaxed));
+	return likely(n < (atomic_load_explicit(&lift_thread_self.limit, memory_order_relaxed) &
+				  atomic_load_explicit(&lift_thread_mask, memory_order_relaxed)));
 }
 
 /*
@@ -69,10 +71,11 @@ static inline bool lift_thread_fast(size_t n)
 bool lift_thread_ready(void);
 
 /*
- * The way in for everything else: registers the thread, and returns true with the thread inside; or
- * false when it is inside already (signal, re-entry), when the heap is closed (child of a threaded
- * process), or when it wants memory and mimalloc lately had none: then the caller uses libc's heap.
- * Leave with lift_thread_leave(). errno is kept.
+ * The way in for everything else: registers the thread if it wants memory (one whose first call is
+ * a free may be at its very end, where nobody would take it off the count again), and returns true
+ * with the thread inside; or false when it is inside already (signal, re-entry), when the heap is
+ * closed (child of a threaded process), or when it wants memory and mimalloc lately had none: then
+ * the caller uses libc's heap. Leave with lift_thread_leave(). errno is kept.
  */
 bool lift_thread_enter(bool wants_memory);
 void lift_thread_leave(void);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "shim/vm.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 
@@ -32,14 +33,100 @@ long lift_vm_unmap(void *addr, size_t len)
 	return lift_sys_munmap(addr, len);
 }
 
+/*
+ * mremap that must see one mapping (mremap(2): EFAULT), over a range that placement has cut into
+ * several. Without numalift it would have been one, so it is done piece by piece: the kernel says
+ * of each try whether it was within one mapping. Only moves and growth come here; the kernel
+ * shrinks by itself.
+ */
+#define PAGE ((size_t)4096)
+
+/* Moves [from, from + len) to `to`, in as few pieces as there are mappings. 0 or -errno. */
+static long move_pieces(uintptr_t from, size_t len, uintptr_t to, int flags)
+{
+	size_t done = 0;
+	size_t try = len;
+	long ret;
+
+	while (done < len) {
+		if (try > len - done)
+			try = len - done;
+		ret = lift_sys_mremap((void *)(from + done), try, try,
+			MREMAP_MAYMOVE | MREMAP_FIXED | (flags & MREMAP_DONTUNMAP),
+			(void *)(to + done));
+		if (!lift_syserr(ret)) {
+			done += try;
+			try *= 2; /* the next may be larger; if not, a few tries find out */
+		} else if (ret == -EFAULT && try > PAGE) {
+			try = (try / 2 + PAGE - 1) & ~(PAGE - 1);
+		} else {
+			/* Back, for the caller to find everything as it was. */
+			if (done > 0 && !(flags & MREMAP_DONTUNMAP))
+				(void)move_pieces(to, done, from, 0);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+/* keep: bytes at old that are to be at the result; new_len is at least that. */
+static long remap_pieces(uintptr_t old, size_t keep, size_t new_len, int flags, uintptr_t fixed)
+{
+	size_t grow = new_len - keep;
+	uintptr_t last = old + keep - PAGE;
+	uintptr_t to = fixed;
+	long ret;
+
+	/* In place: the last mapping is the one that grows. */
+	if (!(flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) && grow > 0) {
+		ret = lift_sys_mremap((void *)last, PAGE, PAGE + grow, 0, NULL);
+		if (!lift_syserr(ret))
+			return (long)old;
+		if (!(flags & MREMAP_MAYMOVE))
+			return ret;
+	}
+	if (!(flags & MREMAP_FIXED)) {
+		ret = lift_sys_mmap(NULL, new_len, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (lift_syserr(ret))
+			return ret;
+		to = (uintptr_t)ret;
+	}
+	ret = move_pieces(old, keep - PAGE, to, flags);
+	if (ret == 0) {
+		/* The last page takes the growth along; it is always within one mapping. */
+		ret = lift_sys_mremap((void *)last, PAGE, PAGE + grow,
+			MREMAP_MAYMOVE | MREMAP_FIXED | (flags & MREMAP_DONTUNMAP),
+			(void *)(to + keep - PAGE));
+		if (lift_syserr(ret) && !(flags & MREMAP_DONTUNMAP))
+			(void)move_pieces(to, keep - PAGE, old, 0);
+	}
+	if (lift_syserr(ret)) {
+		if (!(flags & MREMAP_FIXED))
+			(void)lift_sys_munmap((void *)to, new_len);
+		return ret;
+	}
+	return (long)to;
+}
+
+static size_t whole_pages(size_t len)
+{
+	return (len + PAGE - 1) & ~(PAGE - 1);
+}
+
 long lift_vm_remap(void *old, size_t old_len, size_t new_len, int flags, void *new_addr)
 {
 	/* Both ranges change hands at once, so the registry's lock is held across the call. */
 	bool tracked = placing() && lift_registry_enter();
+	size_t keep =
+		old_len < new_len ? old_len : new_len; /* the kernel cuts off the rest first */
 	long ret = lift_sys_mremap(old, old_len, new_len, flags, new_addr);
 
 	if (!tracked)
 		return ret;
+	if (ret == -EFAULT && lift_place_cut_up((uintptr_t)old, keep))
+		ret = remap_pieces((uintptr_t)old, whole_pages(keep), whole_pages(new_len), flags,
+			(uintptr_t)new_addr);
 	if (!lift_syserr(ret))
 		lift_place_remapped((uintptr_t)old, old_len, (uintptr_t)ret, new_len,
 			(flags & MREMAP_DONTUNMAP) != 0);
@@ -49,8 +136,9 @@ long lift_vm_remap(void *old, size_t old_len, size_t new_len, int flags, void *n
 
 long lift_vm_map_block(size_t len)
 {
-	long ret = lift_sys_mmap(NULL, len, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	/* Without MAP_NORESERVE, like libc's: more than the machine has is to be refused. */
+	long ret = lift_sys_mmap(
+		NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (placing() && !lift_syserr(ret))
 		lift_place_block((uintptr_t)ret, len);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -145,9 +146,36 @@ long lift_sys_block_size(int fd)
 	return ret < 0 ? ret : (long)st.st_blksize;
 }
 
-void lift_sys_futex_wait(_Atomic uint32_t *word, uint32_t val)
+bool lift_sys_file_id(int fd, uint64_t *ret_dev, uint64_t *ret_ino)
 {
-	CALL(SYS_futex, word, FUTEX_WAIT_PRIVATE, val, NULL, NULL, 0);
+	struct stat st;
+
+	if (CALL(SYS_fstat, fd, &st, 0, 0, 0, 0) < 0)
+		return false;
+	*ret_dev = st.st_dev;
+	*ret_ino = st.st_ino;
+	return true;
+}
+
+uint64_t lift_sys_block_signals(void)
+{
+	uint64_t all = UINT64_MAX;
+	uint64_t was = 0;
+
+	CALL(SYS_rt_sigprocmask, SIG_SETMASK, &all, &was, sizeof(all), 0, 0);
+	return was;
+}
+
+void lift_sys_restore_signals(uint64_t mask)
+{
+	CALL(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask), 0, 0);
+}
+
+bool lift_sys_futex_wait(_Atomic uint32_t *word, uint32_t val, int timeout_ms)
+{
+	struct timespec ts = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
+
+	return CALL(SYS_futex, word, FUTEX_WAIT_PRIVATE, val, &ts, NULL, 0) != -ETIMEDOUT;
 }
 
 void lift_sys_futex_wake(_Atomic uint32_t *word, int count)
@@ -160,7 +188,7 @@ void lift_sys_yield(void)
 	CALL(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
-pid_t lift_sys_gettid(void)
+pid_t lift_sys_getpid(void)
 {
-	return (pid_t)CALL(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	return (pid_t)CALL(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }

@@ -47,10 +47,20 @@ long lift_sys_block_size(int fd);
  * not known. */
 bool lift_sys_limited_memory(void);
 
-/* Futex on a private 32-bit word. Waits while *word == val; wakes at most `count` waiters. */
-void lift_sys_futex_wait(_Atomic uint32_t *word, uint32_t val);
+/*
+ * Futex on a private 32-bit word. Waits while *word == val, for timeout_ms at most; false when that
+ * has passed. Wakes at most `count` waiters.
+ */
+bool lift_sys_futex_wait(_Atomic uint32_t *word, uint32_t val, int timeout_ms);
 void lift_sys_futex_wake(_Atomic uint32_t *word, int count);
 void lift_sys_yield(void);
-pid_t lift_sys_gettid(void);
+pid_t lift_sys_getpid(void);
+
+/* Blocks every signal for the calling thread; returns the mask that was, for the second one. */
+uint64_t lift_sys_block_signals(void);
+void lift_sys_restore_signals(uint64_t mask);
+
+/* Device and inode behind fd; false when it is not open. */
+bool lift_sys_file_id(int fd, uint64_t *ret_dev, uint64_t *ret_ino);
 
 #endif

@@ -11,7 +11,9 @@
 #include "shim/os/sys.h"
 
 #define NODE_DIR "/sys/devices/system/node/"
-#define FILE_BYTES 4096
+
+/* Callers may be on a small stack, and are serialised (the header says so). */
+static char file[16384];
 
 /* "prefix" number "suffix", where sprintf would be too much to ask this early. */
 static const char *path_of(char buf[128], const char *prefix, int n, const char *suffix)
@@ -33,19 +35,17 @@ static const char *path_of(char buf[128], const char *prefix, int n, const char 
 
 static int read_nodelist(const char *path, struct lift_nodeset *ret)
 {
-	char buf[FILE_BYTES];
-	long n = lift_sys_read_file(path, buf, sizeof(buf));
+	long n = lift_sys_read_file(path, file, sizeof(file));
 
-	return n < 0 ? (int)n : lift_parse_nodelist(buf, (size_t)n, ret);
+	return n < 0 ? (int)n : lift_parse_nodelist(file, (size_t)n, ret);
 }
 
 uint64_t lift_os_number(const char *path, uint64_t otherwise)
 {
-	char buf[64];
-	long n = lift_sys_read_file(path, buf, sizeof(buf));
+	long n = lift_sys_read_file(path, file, sizeof(file));
 	uint64_t v;
 
-	return n > 0 && lift_parse_u64(buf, (size_t)n, &v) == 0 ? v : otherwise;
+	return n > 0 && lift_parse_u64(file, (size_t)n, &v) == 0 ? v : otherwise;
 }
 
 int lift_os_memory_nodes(struct lift_nodeset *ret)
@@ -58,17 +58,16 @@ int lift_os_memory_nodes(struct lift_nodeset *ret)
 static bool read_meminfo(int id, struct lift_node_meminfo *ret)
 {
 	char path[128];
-	char buf[FILE_BYTES];
 	long n = lift_sys_read_file(
-		path_of(path, NODE_DIR "node", id, "/meminfo"), buf, sizeof(buf));
+		path_of(path, NODE_DIR "node", id, "/meminfo"), file, sizeof(file));
 
-	return n > 0 && lift_parse_node_meminfo(buf, (size_t)n, ret) == 0;
+	return n > 0 && lift_parse_node_meminfo(file, (size_t)n, ret) == 0;
 }
 
-static uint32_t node_number(int id, const char *file)
+static uint32_t node_number(int id, const char *name)
 {
 	char path[128];
-	uint64_t v = lift_os_number(path_of(path, NODE_DIR "node", id, file), 0);
+	uint64_t v = lift_os_number(path_of(path, NODE_DIR "node", id, name), 0);
 
 	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
@@ -132,7 +131,6 @@ int lift_os_topology(struct lift_topology *ret)
 	struct lift_nodeset with_cpu;
 	uint8_t dist[LIFT_TOPO_NODES];
 	char path[128];
-	char buf[FILE_BYTES];
 	unsigned nr;
 	long n;
 	int err = read_nodelist(NODE_DIR "online", &online);
@@ -151,9 +149,9 @@ int lift_os_topology(struct lift_topology *ret)
 	}
 	for (unsigned i = 0; i < ret->nr; i++) {
 		n = lift_sys_read_file(path_of(path, NODE_DIR "node", ret->node[i].id, "/distance"),
-			buf, sizeof(buf));
+			file, sizeof(file));
 		/* One column for each online node, in the order in which they were added. */
-		if (n > 0 && lift_parse_distances(buf, (size_t)n, dist, LIFT_TOPO_NODES, &nr) == 0)
+		if (n > 0 && lift_parse_distances(file, (size_t)n, dist, LIFT_TOPO_NODES, &nr) == 0)
 			memcpy(ret->distance[i], dist, nr < ret->nr ? nr : ret->nr);
 	}
 	read_kernel_tiers(ret);
@@ -173,12 +171,11 @@ void lift_os_refresh_free(struct lift_topology *topo)
 int lift_os_mems_allowed(struct lift_nodeset *ret, unsigned *ret_seccomp)
 {
 	struct lift_proc_status st;
-	char buf[FILE_BYTES];
-	long n = lift_sys_read_file("/proc/self/status", buf, sizeof(buf));
+	long n = lift_sys_read_file("/proc/self/status", file, sizeof(file));
 
 	if (n < 0)
 		return (int)n;
-	lift_parse_status(buf, (size_t)n, &st);
+	lift_parse_status(file, (size_t)n, &st);
 	if (!st.has_mems_allowed)
 		return -ENODATA;
 	*ret = st.mems_allowed;

@@ -2,8 +2,8 @@
 /*
  * The machine's nodes as sysfs and procfs tell them, read with raw system calls into the caller's
  * memory: it must work inside an allocation, where hwloc and libnuma (which allocate, print and can
- * exit) may not be called. `numalift topology` puts hwloc's view beside it. Any thread; not meant
- * for signal handlers (some KiB of stack).
+ * exit) may not be called. `numalift topology` puts hwloc's view beside it. Any thread, but
+ * one at a time: they share a buffer, since the caller may be on a small stack.
  */
 #ifndef NUMALIFT_SHIM_OS_TOPO_SYSFS_H
 #define NUMALIFT_SHIM_OS_TOPO_SYSFS_H
