@@ -50,7 +50,6 @@ static void none(struct lift_decision *ret, const char *why)
 	memset(ret, 0, sizeof(*ret));
 	ret->kind = LIFT_PLACE_NONE;
 	ret->mode = LIFT_MPOL_DEFAULT;
-	ret->home_node = -1;
 	ret->why = why;
 }
 
@@ -126,7 +125,8 @@ static void decide_interleave(const struct lift_machine_view *view, const struct
 			"batch interleave over the fast nodes; the kernel promotes");
 	else
 		place(ret, LIFT_PLACE_CHUNKS, LIFT_MPOL_PREFERRED, &reach->fast,
-			"batch interleave over the fast nodes; not balanced by this kernel any more");
+			"batch interleave over the fast nodes; not balanced by this kernel any "
+			"more");
 }
 
 static void decide_weighted(const struct lift_config *cfg, const struct lift_machine_view *view,
@@ -263,46 +263,6 @@ int lift_place_decide(const struct lift_config *cfg, const struct lift_machine_v
 		break;
 	}
 	return 0;
-}
-
-void lift_place_arena(const struct lift_machine_view *view, int node, struct lift_decision *ret)
-{
-	struct reach reach;
-	int home;
-
-	look(view, &reach);
-	if (lift_nodeset_count(&reach.memory) < 2) {
-		none(ret, "one node with memory: nothing to choose");
-		return;
-	}
-	if (view->zone_reclaim) {
-		none(ret, "vm.zone_reclaim_mode asks for local memory");
-		return;
-	}
-	if (reach.nr_tiers < 2) {
-		if (view->kernel_balancing)
-			none(ret, "one tier: first touch is local, and the kernel balances");
-		else
-			place_one(ret, LIFT_MPOL_PREFERRED,
-				lift_topology_nearest(view->topo, node, &reach.memory),
-				"the arena's node");
-		return;
-	}
-
-	home = lift_topology_nearest(view->topo, node, &reach.fast);
-	if (view->kernel_balancing && !can_stay_balanced(view)) {
-		none(ret, "a policy would end kernel balancing, which takes no flag here");
-		return;
-	}
-	if (!view->has_preferred_many || !view->has_home_node) {
-		place_one(ret, view->kernel_balancing ? BALANCED_MANY : LIFT_MPOL_PREFERRED, home,
-			"the fast node nearest to the arena's threads");
-		return;
-	}
-	place(ret, LIFT_PLACE_NODES,
-		view->kernel_balancing ? BALANCED_MANY : LIFT_MPOL_PREFERRED_MANY, &reach.fast,
-		"fast nodes, the arena's first");
-	ret->home_node = home;
 }
 
 static uint64_t weight_of(const struct lift_config *cfg, const struct lift_topo_node *node)

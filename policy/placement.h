@@ -21,7 +21,6 @@ struct lift_machine_view {
 	bool zone_reclaim;                  /* vm.zone_reclaim_mode is not 0 */
 	bool kernel_balancing;              /* kernel.numa_balancing is not 0 */
 	bool has_preferred_many;            /* MPOL_PREFERRED_MANY, 5.15 */
-	bool has_home_node;                 /* set_mempolicy_home_node, 5.17 */
 	bool has_weighted_interleave;       /* MPOL_WEIGHTED_INTERLEAVE, 6.9 */
 	bool balancing_flag_preferred_many; /* MPOL_F_NUMA_BALANCING accepted with it, 6.10 */
 	bool balancing_flag_bind;           /* ... with MPOL_BIND, 5.12 */
@@ -40,7 +39,6 @@ struct lift_decision {
 	enum lift_place_kind kind;
 	int mode;                  /* LIFT_MPOL_* with flags; CHUNKS: of each chunk; NONE: 0 */
 	struct lift_nodeset nodes; /* of the policy; for CHUNKS those to spread over; else empty */
-	int home_node;             /* for set_mempolicy_home_node; -1: none */
 	bool by_weight;            /* CHUNKS: shares by weight, not by capacity */
 	const char *why;           /* static, for people: what decided */
 };
@@ -86,19 +84,6 @@ struct lift_decision {
 int lift_place_decide(const struct lift_config *cfg, const struct lift_machine_view *view,
 	enum lift_class cls, uint64_t bytes, int program_mode, int cpu_node,
 	struct lift_decision *ret);
-
-/*
- * Decides for an arena of the heap that serves the threads of @node.
- *   one tier       PREFERRED {node}; NONE with kernel balancing: first touch by those threads is
- *                  local, and a policy would end the balancing of the whole heap.
- *   several tiers  PREFERRED_MANY {fast}, with @node or the fast node nearest to it as home, where
- *                  the kernel has both (with MPOL_F_NUMA_BALANCING while kernel balancing is on);
- *                  else PREFERRED {that node}; NONE where kernel balancing is on and the flag is
- *                  refused.
- * When @node is not allowed or has no memory, the nearest that is takes its place. With one allowed
- * node, or with zone_reclaim: NONE.
- */
-void lift_place_arena(const struct lift_machine_view *view, int node, struct lift_decision *ret);
 
 /*
  * What each node of a CHUNKS decision is to get, for lift_credits_init(): its weight

@@ -21,7 +21,13 @@
 
 #define LIFT_GRANULE_SHIFT 25
 #define LIFT_GRANULE ((size_t)1 << LIFT_GRANULE_SHIFT)
-#define LIFT_GRANULES ((size_t)1 << (47 - LIFT_GRANULE_SHIFT))
+/* User addresses have 47 bits, on aarch64 48, unless a program asks for more by its hints. */
+#if defined(__aarch64__)
+#define LIFT_ADDRESS_BITS 48
+#else
+#define LIFT_ADDRESS_BITS 47
+#endif
+#define LIFT_GRANULES ((size_t)1 << (LIFT_ADDRESS_BITS - LIFT_GRANULE_SHIFT))
 
 /*
  * From this size on a block is a mapping of its own. mimalloc 2.0 does the same from 16 MiB; a

@@ -115,6 +115,12 @@ static int decide_mode(void)
 			"the program has a sanitizer with an allocator of its own: standing aside");
 		return LIFT_MODE_ASIDE;
 	}
+	if (lift_env_page_bytes() != 4096) {
+		lift_log_given_up("pages of 4 KiB are expected, and these have %lu bytes: standing "
+				  "aside",
+			lift_env_page_bytes());
+		return LIFT_MODE_ASIDE;
+	}
 	if (!mmap_is_ours()) {
 		lift_log_given_up(
 			"another preloaded library or the program itself defines mmap: standing "

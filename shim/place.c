@@ -534,9 +534,11 @@ void lift_place_heap(uintptr_t start, size_t len)
 		return;
 	/*
 	 * Every process gets one; most never need a second. What is touched until the machine is
-	 * read lies where the kernel's default puts it, which is local as well.
+	 * read lies where the kernel's default puts it, which is local as well: unless something
+	 * else was asked for.
 	 */
-	if (!m.read && lift_range_empty(m.early_heap)) {
+	if (!m.read && lift_range_empty(m.early_heap) && !lift_config_given("NUMALIFT_PLACE") &&
+		!lift_config_given("NUMALIFT_TIERS")) {
 		m.early_heap = r;
 	} else {
 		place(r, LIFT_CLASS_SLAB, REGION_HEAP, LIFT_HUGE_BYTES, false);

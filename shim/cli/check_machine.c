@@ -167,10 +167,9 @@ static void check_policies(struct lift_check *c)
 	}
 	lift_report_add(&c->report, "policies", v->has_preferred_many ? OK : LIMITED,
 		v->has_preferred_many ? NULL : "Linux 5.15 or newer",
-		"can be set; preferred-many %s, home node %s, weighted interleave %s, balancing "
+		"can be set; preferred-many %s, weighted interleave %s, balancing "
 		"flag %s",
-		v->has_preferred_many ? "yes" : "no", v->has_home_node ? "yes" : "no",
-		v->has_weighted_interleave ? "yes" : "no",
+		v->has_preferred_many ? "yes" : "no", v->has_weighted_interleave ? "yes" : "no",
 		v->balancing_flag_preferred_many ? "yes"
 		: v->balancing_flag_bind         ? "with bind only"
 						 : "no");

@@ -85,3 +85,8 @@ bool lift_env_secure(void)
 {
 	return auxv_value(AT_SECURE, 1) != 0;
 }
+
+unsigned long lift_env_page_bytes(void)
+{
+	return auxv_value(AT_PAGESZ, 0);
+}

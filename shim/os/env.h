@@ -22,6 +22,9 @@ const char *lift_env_at(size_t i);
 /* Last component of the path that was executed; "" when unknown. */
 const char *lift_env_program(void);
 
+/* Bytes of a page (AT_PAGESZ); 0 when unknown. */
+unsigned long lift_env_page_bytes(void);
+
 /* True for setuid, setgid and file capability programs (AT_SECURE): the environment is not to be
  * trusted. */
 bool lift_env_secure(void);

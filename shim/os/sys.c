@@ -16,10 +16,6 @@
 /* The kernel reads maxnode - 1 bits: one more than there are (get_mempolicy(2), BUGS). */
 #define MASK_BITS (LIFT_MAX_NODES + 1L)
 
-#ifndef SYS_set_mempolicy_home_node
-#define SYS_set_mempolicy_home_node 450 /* 5.17; the same number on every architecture */
-#endif
-
 #define CALL(nr, a, b, c, d, e, f)                                                                 \
 	lift_syscall(nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
@@ -67,11 +63,6 @@ long lift_sys_get_mempolicy(int *ret_mode, struct lift_nodeset *ret_nodes, void 
 
 	return CALL(SYS_get_mempolicy, ret_mode, ret_nodes ? ret_nodes->bits : NULL,
 		ret_nodes ? MASK_BITS : 0, addr, addr ? F_ADDR : 0, 0);
-}
-
-long lift_sys_set_home_node(void *addr, size_t len, int node)
-{
-	return CALL(SYS_set_mempolicy_home_node, addr, len, node, 0, 0, 0);
 }
 
 int lift_sys_cpu_node(void)

@@ -27,7 +27,6 @@ long lift_sys_mbind(
 long lift_sys_set_mempolicy(int mode, const struct lift_nodeset *nodes);
 /* addr NULL asks for the calling thread's policy, else for that of the mapping at addr. */
 long lift_sys_get_mempolicy(int *ret_mode, struct lift_nodeset *ret_nodes, void *addr);
-long lift_sys_set_home_node(void *addr, size_t len, int node);
 /* Node of the CPU that this thread runs on, or -errno. */
 int lift_sys_cpu_node(void);
 

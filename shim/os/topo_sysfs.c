@@ -203,8 +203,6 @@ int lift_os_probe_policies(struct lift_machine_view *ret, int node)
 		lift_sys_mbind(p, 4096, LIFT_MPOL_PREFERRED_MANY | LIFT_MPOL_F_NUMA_BALANCING, &one,
 			0) == 0;
 	ret->has_preferred_many = lift_sys_mbind(p, 4096, LIFT_MPOL_PREFERRED_MANY, &one, 0) == 0;
-	/* It wants a policy of that kind to be there. */
-	ret->has_home_node = ret->has_preferred_many && lift_sys_set_home_node(p, 4096, node) == 0;
 	(void)lift_sys_munmap(p, 4096);
 	return err < 0 ? (int)err : 0;
 }

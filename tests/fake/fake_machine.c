@@ -63,7 +63,6 @@ void fake_machine_done(struct fake_machine *m)
 	for (unsigned i = 0; i < m->topo.nr; i++)
 		lift_nodeset_set(&m->view.allowed, m->topo.node[i].id);
 	m->view.has_preferred_many = true;
-	m->view.has_home_node = true;
 	m->view.has_weighted_interleave = true;
 	m->view.balancing_flag_preferred_many = true;
 	m->view.balancing_flag_bind = true;

@@ -19,7 +19,6 @@ enum {
 	BALANCING = 1 << 0,
 	ZONE_RECLAIM = 1 << 1,
 	NO_MANY = 1 << 2,
-	NO_HOME = 1 << 3,
 	NO_WEIGHTED = 1 << 4,
 	NO_FLAG_MANY = 1 << 5,
 	NO_FLAG_BIND = 1 << 6,
@@ -32,7 +31,6 @@ static void adjust(struct fake_machine *m, unsigned how, const char *allowed)
 	m->view.kernel_balancing = how & BALANCING;
 	m->view.zone_reclaim = how & ZONE_RECLAIM;
 	m->view.has_preferred_many = !(how & NO_MANY);
-	m->view.has_home_node = !(how & NO_HOME);
 	m->view.has_weighted_interleave = !(how & NO_WEIGHTED);
 	m->view.balancing_flag_preferred_many = !(how & NO_FLAG_MANY);
 	m->view.balancing_flag_bind = !(how & NO_FLAG_BIND);
@@ -48,14 +46,13 @@ static void set_place(struct lift_config *cfg, const char *place, const char *we
 }
 
 static void expect_decision(const struct lift_decision *d, enum lift_place_kind kind, int mode,
-	const char *nodes, int home, const char *what)
+	const char *nodes, const char *what)
 {
 	struct lift_nodeset want = fake_nodes(nodes);
 
 	cr_expect_eq(d->kind, kind, "%s: %s (%s)", what, lift_place_kind_name(d->kind), d->why);
 	cr_expect_eq(d->mode, mode, "%s: mode %#x (%s)", what, (unsigned)d->mode, d->why);
 	cr_expect(lift_nodeset_equal(&d->nodes, &want), "%s: nodes (%s)", what, d->why);
-	cr_expect_eq(d->home_node, home, "%s: home %d", what, d->home_node);
 	cr_expect(d->why && *d->why, "%s: no reason", what);
 }
 
@@ -86,7 +83,7 @@ static void run(const struct row *rows, size_t nr)
 				     rows[i].program_mode, rows[i].cpu_node, &d),
 			0);
 		snprintf(what, sizeof(what), "row %zu, %s", i, rows[i].place);
-		expect_decision(&d, rows[i].kind, rows[i].mode, rows[i].nodes, -1, what);
+		expect_decision(&d, rows[i].kind, rows[i].mode, rows[i].nodes, what);
 	}
 }
 
@@ -124,8 +121,7 @@ Test(placement, local)
 		{fake_machine_flat_two, "anon:local", NULL, 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
 		{fake_machine_memoryless, "anon:local", NULL, 0, 0, 1, LIFT_PLACE_NONE, 0, ""},
 		{fake_machine_three, "anon:local", NULL, 0, 0, 0, LIFT_PLACE_NODES, MANY, "0-1"},
-		{fake_machine_holes, "anon:local", NULL, NO_HOME, 0, 4, LIFT_PLACE_NODES, MANY,
-			"0,4"},
+		{fake_machine_holes, "anon:local", NULL, 0, 0, 4, LIFT_PLACE_NODES, MANY, "0,4"},
 		/* one tier is left of two */
 		{fake_machine_three, "anon:local", "0-1", 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
 		{fake_machine_eight, "anon:local", "4-7", 0, 0, 0, LIFT_PLACE_NONE, 0, ""},
@@ -168,7 +164,8 @@ Test(placement, interleave)
 			MANY, "0"},
 		{fake_machine_three, "anon:interleave", "1-2", 0, 0, 0, LIFT_PLACE_NODES, MANY,
 			"1"},
-		/* kernel balancing: one tier stays plain, several take the flag where there is one */
+		/* kernel balancing: one tier stays plain, several take the flag where there is one
+		 */
 		{fake_machine_flat_two, "anon:interleave", NULL, BALANCING, 0, 0, LIFT_PLACE_CHUNKS,
 			PREFERRED, "0-1"},
 		{fake_machine_three, "anon:interleave", NULL, BALANCING, 0, 0, LIFT_PLACE_CHUNKS,
@@ -254,7 +251,7 @@ Test(placement, weighted)
 		cr_assert_eq(
 			lift_place_decide(&cfg, &m.view, LIFT_CLASS_ANON, LIFT_GIB, 0, 0, &d), 0);
 		snprintf(what, sizeof(what), "row %zu", i);
-		expect_decision(&d, rows[i].kind, rows[i].mode, rows[i].nodes, -1, what);
+		expect_decision(&d, rows[i].kind, rows[i].mode, rows[i].nodes, what);
 		cr_expect_eq(d.by_weight, rows[i].kind == LIFT_PLACE_CHUNKS, "%s", what);
 	}
 }
@@ -273,7 +270,7 @@ Test(placement, fast_within_the_cpuset)
 	m.view.allowed = fake_nodes("2-5");
 	set_place(&cfg, "anon:local", "");
 	cr_assert_eq(lift_place_decide(&cfg, &m.view, LIFT_CLASS_ANON, 1, 0, 4, &d), 0);
-	expect_decision(&d, LIFT_PLACE_NODES, MANY, "2-3", -1, "two of three tiers");
+	expect_decision(&d, LIFT_PLACE_NODES, MANY, "2-3", "two of three tiers");
 }
 
 Test(placement, class_and_size_choose_the_rule)
@@ -322,54 +319,7 @@ Test(placement, stale_tiers)
 	m.view.allowed = fake_nodes("5-6");
 	set_place(&cfg, "anon:interleave", "");
 	cr_assert_eq(lift_place_decide(&cfg, &m.view, LIFT_CLASS_ANON, LIFT_GIB, 0, 5, &d), 0);
-	expect_decision(&d, LIFT_PLACE_CHUNKS, PREFERRED, "5-6", -1, "new nodes");
-}
-
-Test(placement, arenas)
-{
-	static const struct {
-		void (*make)(struct fake_machine *m);
-		const char *allowed;
-		unsigned how;
-		int node;
-		enum lift_place_kind kind;
-		int mode;
-		const char *nodes;
-		int home;
-	} rows[] = {
-		{fake_machine_one, NULL, 0, 0, LIFT_PLACE_NONE, 0, "", -1},
-		{fake_machine_flat_two, "1", 0, 0, LIFT_PLACE_NONE, 0, "", -1},
-		{fake_machine_flat_two, NULL, 0, 1, LIFT_PLACE_NODES, PREFERRED, "1", -1},
-		{fake_machine_flat_two, NULL, ZONE_RECLAIM, 1, LIFT_PLACE_NONE, 0, "", -1},
-		{fake_machine_flat_two, NULL, BALANCING, 1, LIFT_PLACE_NONE, 0, "", -1},
-		/* a node without memory: the nearest with it */
-		{fake_machine_memoryless, NULL, 0, 1, LIFT_PLACE_NODES, PREFERRED, "2", -1},
-		{fake_machine_eight, "0,2,3", 0, 1, LIFT_PLACE_NODES, PREFERRED, "0", -1},
-		/* several tiers */
-		{fake_machine_three, NULL, 0, 1, LIFT_PLACE_NODES, MANY, "0-1", 1},
-		{fake_machine_three, NULL, 0, 2, LIFT_PLACE_NODES, MANY, "0-1", 0},
-		{fake_machine_three, NULL, 0, -1, LIFT_PLACE_NODES, MANY, "0-1", 0},
-		{fake_machine_eight, NULL, 0, 7, LIFT_PLACE_NODES, MANY, "0-3", 3},
-		{fake_machine_three, NULL, NO_HOME, 1, LIFT_PLACE_NODES, PREFERRED, "1", -1},
-		{fake_machine_three, NULL, NO_MANY, 1, LIFT_PLACE_NODES, PREFERRED, "1", -1},
-		{fake_machine_three, NULL, BALANCING, 1, LIFT_PLACE_NODES, MANY | FLAG, "0-1", 1},
-		{fake_machine_three, NULL, BALANCING | NO_HOME, 1, LIFT_PLACE_NODES, MANY | FLAG,
-			"1", -1},
-		{fake_machine_three, NULL, BALANCING | OLD, 1, LIFT_PLACE_NONE, 0, "", -1},
-		{fake_machine_three, NULL, BALANCING | NO_MANY, 1, LIFT_PLACE_NONE, 0, "", -1},
-	};
-
-	for (size_t i = 0; i < SIZE(rows); i++) {
-		static struct fake_machine m;
-		struct lift_decision d;
-		char what[20];
-
-		rows[i].make(&m);
-		adjust(&m, rows[i].how, rows[i].allowed);
-		lift_place_arena(&m.view, rows[i].node, &d);
-		snprintf(what, sizeof(what), "row %zu", i);
-		expect_decision(&d, rows[i].kind, rows[i].mode, rows[i].nodes, rows[i].home, what);
-	}
+	expect_decision(&d, LIFT_PLACE_CHUNKS, PREFERRED, "5-6", "new nodes");
 }
 
 Test(placement, weights_for_the_credits)
