@@ -200,6 +200,57 @@ static void hugetlb_file(const char *kind)
 	mapped(kind, memfd_create("kinds", MFD_HUGETLB), MAP_SHARED);
 }
 
+/* Half of it first; then mremap adds the other half, or moves the whole, and every byte must be
+ * there. */
+static void remapped(const char *kind, int fd, int how, int move)
+{
+	size_t half = len / 2;
+	size_t from = move ? len : half;
+	char *p;
+
+	if (fd >= 0 && ftruncate(fd, (off_t)len))
+		where_die(kind);
+	p = where_touch(mmap(NULL, from, RW, how, fd, 0), from, kind);
+	for (size_t i = 0; i < from; i += WHERE_PAGE)
+		memcpy(p + i, &i, sizeof(i));
+	if (move) {
+		void *to = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		p = mremap(p, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	} else {
+		p = mremap(p, half, len, MREMAP_MAYMOVE);
+	}
+	if (p == MAP_FAILED)
+		where_die(kind);
+	for (size_t i = 0; i < from; i += WHERE_PAGE) {
+		if (memcmp(p + i, &i, sizeof(i)) != 0) {
+			fprintf(stderr, "%s: other contents at %zu\n", kind, i);
+			exit(1);
+		}
+	}
+	where_touch(p, len, kind);
+	show(kind, p, len);
+	if (munmap(p, len))
+		where_die(kind);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void memfd_grown(const char *kind)
+{
+	remapped(kind, memfd_create("kinds", 0), MAP_SHARED, 0);
+}
+
+static void memfd_moved(const char *kind)
+{
+	remapped(kind, memfd_create("kinds", 0), MAP_SHARED, 1);
+}
+
+static void anon_grown(const char *kind)
+{
+	remapped(kind, -1, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+}
+
 /* Page cache: read(2) brings it in, and a mapping shows where it is. */
 static void pagecache(const char *kind)
 {
@@ -236,6 +287,9 @@ static const struct kind {
 	{"memfd", memfd, 0},
 	{"shm_open", shm_opened, 0},
 	{"memfd-private", memfd_private, 0},
+	{"memfd-grown", memfd_grown, 1},
+	{"memfd-moved", memfd_moved, 1},
+	{"anon-grown", anon_grown, 1},
 	{"hugetlb", hugetlb, 1},
 	{"hugetlb-file", hugetlb_file, 1},
 };

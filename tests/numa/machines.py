@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from guestrun import FOLDER, Failed
+from guestrun import FOLDER, Failed, deviation
 
 ANON = ('slab', 'anon', 'anon-huge', 'malloc-large', 'anon-shared', 'sysv', 'memfd-private')
 FILE = ('memfd', 'shm_open')
@@ -97,11 +97,16 @@ def crowd(g, nodes, slow=None):
     if slow is not None:
         g.none_on(step, ['%s.%d' % (w, n) for n in nodes for w in ('slab', 'anon', 'malloc')], slow,
                   'nothing on the slow node %d' % slow)
+    # what one thread frees of another's goes back to where it came from
+    for how in 'pipe', 'mix':
+        step = g.run(['crowd', how, str(nodes[0]), str(nodes[1])], 'freed by the other thread (%s)' % how,
+                     node=nodes[0])
+        for node in nodes[:2]:
+            g.local(step, '%s.%d' % (how, node), node, least=0.95)
 
 
 REUSE = {'reuse': ('after-exit.B', 'after-own-free.B', 'after-their-free.B', 'after-their-free.A'),
-         'pipe': ('pipe.A', 'pipe.B'), 'mix': ('mix.A', 'mix.B'), 'churn': ('churn.A', 'churn.B'),
-         'moved': ('moved.B',)}
+         'churn': ('churn.A', 'churn.B'), 'moved': ('moved.B',)}
 
 
 def reuse(g, a, b, runs=(('libc', {'lift': False}), ('numalift', {}))):
@@ -316,6 +321,17 @@ def pagecache(g, fast):
     g.shell('umount /tmp/fs; losetup -d /dev/loop0; rm /tmp/disk', 'file system gone')
 
 
+def remapped(g, fast, node):
+    """What is interleaved is many mappings, and mremap must still see one; what it adds is placed as well."""
+    argv = kinds(kind='memfd-grown,anon-grown,memfd-moved')
+    step = g.run(argv, 'mremap', node=node, env={'NUMALIFT_PLACE': 'anon:interleave'})
+    plain = g.run(argv, 'mremap without the library', node=node, lift=False)
+    # what is added comes in chunks of a huge page, and one more or less is 6 %
+    for kind, within in ('memfd-grown', 0.07), ('memfd-moved', 0.02), ('anon-grown', 0.1):
+        g.spread(step, kind, fast, within=within)
+    g.not_spread(plain, 'memfd-grown', fast)
+
+
 def hugetlb(g, fast, node):
     pool = '/sys/devices/system/node/node%d/hugepages/hugepages-2048kB/nr_hugepages'
     g.shell('; '.join('echo 72 > ' + pool % n for n in fast_nodes(fast)), 'huge pages reserved')
@@ -353,7 +369,8 @@ def many_mappings(g):
     limit = 2000
     g.sysctl('vm.max_map_count', limit)
     # Some that merge, so that there can be more than the limit and all of them be placed, and some that cannot.
-    for argv, says in (['many', '3000', 'anon'], None), (['many', '1400', 'memfd'], 'budget of mappings'):
+    for argv, says in (['many', '3000', 'anon'], None), (['many', '1400', 'memfd'], 'budget of mappings'), \
+            (['many', '1900', 'memfd'], 'budget of mappings'):
         title = ' '.join(argv) + ', vm.max_map_count=%d' % limit
         step = g.run(argv, title, says=says)
         plain = g.run(argv, title + ' without the library', lift=False)
@@ -405,7 +422,7 @@ def by_class(lines):
     return ret
 
 
-def server_checks(g, step, slow, local=None, spread=None):
+def server_checks(g, step, slow, local=None, chunks=None):
     def classes():
         lines = step.need().out
         if not any(' N' in line for line in lines):
@@ -431,8 +448,20 @@ def server_checks(g, step, slow, local=None, spread=None):
         g.check('%s: %s on node %d' % (step.title, cls, local), fn)
     for cls in ('heap', 'anon') if local is not None else ():
         check_local(cls)
-    if spread:
-        spread(classes)
+
+    def spread_pool():
+        have = {}
+        for line in step.need().out:
+            if re.search(r'^[0-9a-f]+ prefer[^:]*:\d+ anon=', line):
+                for node, pages in re.findall(r' N(\d+)=(\d+)', line):
+                    have[int(node)] = have.get(int(node), 0) + int(pages)
+        off, text = deviation(have, chunks())
+        # the pool is used in part only, and two chunks more or less are 5 %
+        if off > 0.1 or sum(have.values()) < 4000:
+            raise Failed('%d pages: %s' % (sum(have.values()), text))
+        return '%d pages: %s' % (sum(have.values()), text)
+    if chunks:
+        g.check('%s: its chunks spread' % step.title, spread_pool)
 
 
 
@@ -546,6 +575,7 @@ def mariadb(g, slow, fast):
                talk, talk, '; '.join(sql).replace("'", '"'))
     for title, env, node, lift in (
             ('MariaDB', {}, None, True),
+            ('MariaDB on node 1', {}, 1, True),
             ('MariaDB with its buffer pool interleaved', {'NUMALIFT_PLACE': 'anon>=64M:interleave'}, 1, True),
             ('MariaDB without the library', {}, 1, False)):
         step = server(g, start, work, title, lift=lift, env=env, node=node, uid=102)
@@ -557,7 +587,7 @@ def mariadb(g, slow, fast):
             return wanted[6:]
         g.check('%s: all rows are there' % title, counted)
         if lift:
-            server_checks(g, step, slow)
+            server_checks(g, step, slow, local=node if not env else None, chunks=fast if env else None)
 
 
 def balancing(g, fast, node, plain, slow=None):
@@ -580,6 +610,7 @@ def three_nodes(g):
     crowd(g, (0, 1), slow=2)
     reuse(g, 0, 1)
     configurations(g, fast, 2)
+    remapped(g, fast, 1)
     pagecache(g, fast)
     numactl(g, (0, 1))
     own_policies(g, (0, 1), fast)
