@@ -29,7 +29,8 @@ enum kind {
 	ROW("NUMALIFT", KIND_SWITCH, enabled, "on", ACCEPTED_SWITCH,                               \
 		"Switches everything on or off.")                                                  \
 	ROW("NUMALIFT_PLACE", KIND_PLACE, place, "slab:local,anon:local,file:interleave",          \
-		"slab|anon|file[>=SIZE]:local|interleave|weighted|bind=NODES|preferred=NODES,...", \
+		"[slab|anon|file[>=SIZE]:]local|interleave|weighted|bind=NODES|preferred=NODES,.." \
+		".",                                                                               \
 		"Where each class of memory is placed, by size if need be.")                       \
 	ROW("NUMALIFT_TIERS", KIND_TIERS, tiers, "", "node lists, fastest first, like 0,1;2",      \
 		"The tiers of the machine, instead of those found.")                               \
@@ -257,31 +258,21 @@ const char *lift_how_name(enum lift_how how)
 	return "?";
 }
 
-static int parse_rule(struct lift_scan *s, struct lift_place_rule *ret, struct trouble *t)
+/* The word of a HOW; -1 when it is none. */
+static int take_how(struct lift_scan *s)
 {
 	const char *words[LIFT_HOW_MAX];
-	int i;
 
-	memset(ret, 0, sizeof(*ret));
-	for (i = 0; i < LIFT_CLASS_MAX; i++)
-		words[i] = lift_class_name((enum lift_class)i);
-	i = take_word(s, ",:>", words, LIFT_CLASS_MAX);
-	if (i < 0)
-		return refuse_token(t, -EINVAL, "unknown class", s, ",:>");
-	ret->cls = (enum lift_class)i;
-
-	if (lift_scan_text(s, ">=")) {
-		int rc = parse_size(s, ",:", &ret->min_bytes, t);
-
-		if (rc < 0)
-			return rc;
-	}
-	if (!lift_scan_byte(s, ':'))
-		return refuse_token(t, -EINVAL, "':' expected", s, ",");
-
-	for (i = 0; i < LIFT_HOW_MAX; i++)
+	for (int i = 0; i < LIFT_HOW_MAX; i++)
 		words[i] = lift_how_name((enum lift_how)i);
-	i = take_word(s, ",=", words, LIFT_HOW_MAX);
+	return take_word(s, ",=", words, LIFT_HOW_MAX);
+}
+
+/* HOW, with its nodes where it takes any. */
+static int parse_how(struct lift_scan *s, struct lift_place_rule *ret, struct trouble *t)
+{
+	int i = take_how(s);
+
 	if (i < 0)
 		return refuse_token(t, -EINVAL, "unknown placement", s, ",");
 	ret->how = (enum lift_how)i;
@@ -293,9 +284,40 @@ static int parse_rule(struct lift_scan *s, struct lift_place_rule *ret, struct t
 	return 0;
 }
 
+/* An item that is a HOW alone gets the class LIFT_CLASS_MAX: it is for what no other item names. */
+static int parse_rule(struct lift_scan *s, struct lift_place_rule *ret, struct trouble *t)
+{
+	const char *words[LIFT_CLASS_MAX];
+	struct lift_scan ahead = *s;
+	int i;
+
+	memset(ret, 0, sizeof(*ret));
+	for (i = 0; i < LIFT_CLASS_MAX; i++)
+		words[i] = lift_class_name((enum lift_class)i);
+	i = take_word(s, ",:>", words, LIFT_CLASS_MAX);
+	if (i < 0) {
+		if (take_how(&ahead) < 0)
+			return refuse_token(t, -EINVAL, "unknown class", s, ",:>");
+		ret->cls = LIFT_CLASS_MAX;
+		return parse_how(s, ret, t);
+	}
+	ret->cls = (enum lift_class)i;
+
+	if (lift_scan_text(s, ">=")) {
+		int rc = parse_size(s, ",:", &ret->min_bytes, t);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (!lift_scan_byte(s, ':'))
+		return refuse_token(t, -EINVAL, "':' expected", s, ",");
+	return parse_how(s, ret, t);
+}
+
 static int parse_place(struct lift_scan *s, struct lift_place *ret, struct trouble *t)
 {
 	bool has_base[LIFT_CLASS_MAX] = {false};
+	struct lift_place_rule rest = {.cls = LIFT_CLASS_SLAB};
 
 	ret->nr = 0;
 	do {
@@ -306,6 +328,13 @@ static int parse_place(struct lift_scan *s, struct lift_place *ret, struct troub
 
 		if (rc < 0)
 			return rc;
+		if (rule.cls == LIFT_CLASS_MAX) {
+			if (rest.cls == LIFT_CLASS_MAX)
+				return refuse(t, -EINVAL, "a second placement for the rest", item.p,
+					(size_t)(s->p - item.p));
+			rest = rule;
+			continue;
+		}
 		for (unsigned i = 0; i < ret->nr; i++)
 			if (ret->rule[i].cls == rule.cls &&
 				ret->rule[i].min_bytes == rule.min_bytes)
@@ -327,8 +356,11 @@ static int parse_place(struct lift_scan *s, struct lift_place *ret, struct troub
 		if (has_base[i])
 			continue;
 		memset(rule, 0, sizeof(*rule));
+		if (rest.cls == LIFT_CLASS_MAX)
+			*rule = rest;
+		else
+			rule->how = i == LIFT_CLASS_FILE ? LIFT_HOW_INTERLEAVE : LIFT_HOW_LOCAL;
 		rule->cls = (enum lift_class)i;
-		rule->how = rule->cls == LIFT_CLASS_FILE ? LIFT_HOW_INTERLEAVE : LIFT_HOW_LOCAL;
 		ret->nr++;
 	}
 	return 0;

@@ -48,7 +48,7 @@ struct lift_nodes {
 	struct lift_nodeset set;
 };
 
-/* CLASS[>=SIZE]:HOW */
+/* CLASS[>=SIZE]:HOW. A HOW alone stands for every class that is not named with size 0. */
 struct lift_place_rule {
 	enum lift_class cls;
 	enum lift_how how;

@@ -520,6 +520,45 @@ Test(config, the_largest_threshold_reached_decides)
 	cr_expect_null(lift_config_rule(&cfg, LIFT_CLASS_MAX, 1));
 }
 
+Test(config, a_placement_alone_is_for_the_rest)
+{
+	static const struct {
+		const char *value;
+		int rc;
+		enum lift_how slab, anon, file;
+	} rows[] = {
+		{"bind=0-1", 0, LIFT_HOW_BIND, LIFT_HOW_BIND, LIFT_HOW_BIND},
+		{" weighted ", 0, LIFT_HOW_WEIGHTED, LIFT_HOW_WEIGHTED, LIFT_HOW_WEIGHTED},
+		{"preferred=0,1,file:interleave", 0, LIFT_HOW_PREFERRED, LIFT_HOW_PREFERRED,
+			LIFT_HOW_INTERLEAVE},
+		{"slab:local,interleave", 0, LIFT_HOW_LOCAL, LIFT_HOW_INTERLEAVE,
+			LIFT_HOW_INTERLEAVE},
+		{"anon>=1G:interleave,local", 0, LIFT_HOW_LOCAL, LIFT_HOW_LOCAL, LIFT_HOW_LOCAL},
+		{"local,interleave", -EINVAL, 0, 0, 0},
+		{"bind", -EINVAL, 0, 0, 0},
+		{"bind=", -EINVAL, 0, 0, 0},
+		{"bind=2000", -ERANGE, 0, 0, 0},
+		{"local:slab", -EINVAL, 0, 0, 0},
+	};
+
+	for (size_t i = 0; i < SIZE(rows); i++) {
+		struct lift_config cfg;
+
+		lift_config_init(&cfg);
+		cr_assert_eq(lift_config_set(&cfg, "NUMALIFT_PLACE", rows[i].value,
+				     strlen(rows[i].value), NULL),
+			rows[i].rc, "row %zu", i);
+		if (rows[i].rc)
+			continue;
+		cr_expect_eq(lift_config_rule(&cfg, LIFT_CLASS_SLAB, 1)->how, rows[i].slab,
+			"row %zu", i);
+		cr_expect_eq(lift_config_rule(&cfg, LIFT_CLASS_ANON, 1)->how, rows[i].anon,
+			"row %zu", i);
+		cr_expect_eq(lift_config_rule(&cfg, LIFT_CLASS_FILE, 1)->how, rows[i].file,
+			"row %zu", i);
+	}
+}
+
 Test(config, names)
 {
 	cr_expect_str_eq(lift_how_name(LIFT_HOW_PREFERRED), "preferred");
@@ -536,7 +575,7 @@ Test(config_error, reads_well)
 	} rows[] = {
 		{"NUMALIFT_PLACE", "slub:local",
 			"NUMALIFT_PLACE: 'slub' at position 1: unknown class; accepted: "
-			"slab|anon|file[>=SIZE]:local|interleave|weighted|bind=NODES|preferred="
+			"[slab|anon|file[>=SIZE]:]local|interleave|weighted|bind=NODES|preferred="
 			"NODES,...; "
 			"using slab:local,anon:local,file:interleave"},
 		{"NUMALIFT_LOG", "  ~lo ud~ ",
