@@ -7,12 +7,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "shim/compiler.h"
 #include "shim/heap.h"
 #include "shim/os/rawsys.h"
+#include "shim/os/sys.h"
 
-/* glibc keeps these for allocators that replace malloc; they are not interposed by anybody. */
+/*
+ * glibc keeps these for allocators that replace malloc. tcmalloc and mimalloc export them, too, and
+ * may come before libc in the search order: where another allocator is about, libc is asked by its
+ * handle.
+ */
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
@@ -21,11 +27,19 @@ extern void __libc_free(void *);
 
 static size_t (*libc_usable)(void *);
 
-/* Another allocator behind us in the search order; all NULL where libc comes next. */
+/*
+ * Another allocator behind us in the search order; all NULL where libc comes next. It is what the
+ * program would have without us, so it serves where we cannot, and only blocks that libc's own code
+ * made are libc's.
+ */
 static struct {
+	void *(*malloc)(size_t);
+	void *(*calloc)(size_t, size_t);
+	void *(*memalign)(size_t, size_t);
 	void (*free)(void *);
 	void *(*realloc)(void *, size_t);
 	size_t (*usable)(void *);
+	void (*libc_free)(void *);
 } other;
 
 void *lift_next(const char *name)
@@ -39,17 +53,18 @@ void *lift_next(const char *name)
 
 void *lift_libc_malloc(size_t n)
 {
-	return __libc_malloc(n);
+	return unlikely(other.malloc != NULL) ? other.malloc(n) : __libc_malloc(n);
 }
 
 void *lift_libc_calloc(size_t n)
 {
-	return __libc_calloc(1, n);
+	return unlikely(other.calloc != NULL) ? other.calloc(1, n) : __libc_calloc(1, n);
 }
 
 void *lift_libc_aligned(size_t align, size_t n)
 {
-	return __libc_memalign(align, n);
+	return unlikely(other.memalign != NULL) ? other.memalign(align, n)
+						: __libc_memalign(align, n);
 }
 
 /* Do two addresses lie in the same loaded object? dladdr(3) would search its symbols for their
@@ -110,16 +125,17 @@ void lift_foreign_init(void)
 	pair.b = (uintptr_t)next;
 	if (next)
 		dl_iterate_phdr(find_object, &pair);
-	if (!pair.same) {
-		other.free = (void (*)(void *))(uintptr_t)next;
+	if (!pair.same && (handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD))) {
+		other.malloc = (void *(*)(size_t))(uintptr_t)lift_next("malloc");
+		other.calloc = (void *(*)(size_t, size_t))(uintptr_t)lift_next("calloc");
+		other.memalign = (void *(*)(size_t, size_t))(uintptr_t)lift_next("memalign");
 		other.realloc = (void *(*)(void *, size_t))(uintptr_t)lift_next("realloc");
 		other.usable = (size_t(*)(void *))(uintptr_t)lift_next("malloc_usable_size");
 		/* What comes next is the other one's; libc's own hides behind it. */
-		handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-		if (handle)
-			libc_usable =
-				(size_t(*)(void *))(uintptr_t)dlsym(handle, "malloc_usable_size");
+		libc_usable = (size_t(*)(void *))(uintptr_t)dlsym(handle, "malloc_usable_size");
+		other.libc_free = (void (*)(void *))(uintptr_t)dlsym(handle, "free");
 		brk_start = (uintptr_t)lift_syscall(SYS_brk, 0, 0, 0, 0, 0, 0);
+		other.free = (void (*)(void *))(uintptr_t)next;
 	}
 	set_up_libc(pair.same);
 	errno = saved;
@@ -134,14 +150,17 @@ void lift_foreign_init(void)
 /* A secondary arena starts on a multiple of 64 MiB with a record that knows its own size. */
 static bool in_libc_arena(uintptr_t at, size_t size)
 {
-	const size_t *info = (const size_t *)(at & ~(ARENA_BYTES - 1));
-	unsigned char resident;
+	uintptr_t info_at = at & ~(ARENA_BYTES - 1);
+	size_t info[3];
+	struct iovec to = {info, sizeof(info)};
+	struct iovec from = {(void *)info_at, sizeof(info)};
 
-	/* mincore(2) fails on what is not mapped, where reading would end the program. */
-	if (lift_syscall(SYS_mincore, (long)info, 1, (long)&resident, 0, 0, 0) != 0)
+	/* Another allocator may have nothing readable there: the kernel can try without harm. */
+	if (lift_syscall(SYS_process_vm_readv, lift_sys_getpid(), (long)&to, 1, (long)&from, 1,
+		    0) != (long)sizeof(info))
 		return false;
 	return info[0] != 0 && info[2] <= ARENA_BYTES && (info[2] & 4095) == 0 &&
-	       at + size <= (uintptr_t)info + info[2];
+	       at + size <= info_at + info[2];
 }
 
 /*
@@ -154,7 +173,12 @@ static bool is_libcs(const void *p)
 	uintptr_t at = (uintptr_t)chunk;
 	size_t size;
 
-	if (((uintptr_t)p & 15) != 0 || ((uintptr_t)p & 4095) < 16)
+	if (((uintptr_t)p & 15) != 0)
+		return false;
+	/* The main arena is the brk heap, which is readable throughout. */
+	if (at >= brk_start && at < (uintptr_t)lift_syscall(SYS_brk, 0, 0, 0, 0, 0, 0))
+		return true;
+	if (((uintptr_t)p & 4095) < 16)
 		return false;
 	size = chunk[1] & ~(size_t)7;
 	if (size < 32 || (size & 15) != 0)
@@ -164,8 +188,7 @@ static bool is_libcs(const void *p)
 		       ((at - chunk[0]) & 4095) == 0 && ((chunk[0] + size) & 4095) == 0;
 	if (chunk[1] & CHUNK_NON_MAIN)
 		return in_libc_arena(at, size);
-	/* The main arena is the brk heap. */
-	return at >= brk_start && at < (uintptr_t)lift_syscall(SYS_brk, 0, 0, 0, 0, 0, 0);
+	return false;
 }
 
 static bool is_other(const void *p)
@@ -177,6 +200,8 @@ void lift_foreign_free(void *p)
 {
 	if (is_other(p))
 		other.free(p);
+	else if (other.libc_free)
+		other.libc_free(p);
 	else
 		__libc_free(p);
 }

@@ -17,7 +17,6 @@
 #include "shim/lifecycle.h"
 #include "shim/next.h"
 #include "shim/os/rawsys.h"
-#include "shim/os/sys.h"
 #include "shim/vm.h"
 
 #define FROM_MIMALLOC() lift_heap_is_caller(__builtin_return_address(0))
@@ -96,7 +95,7 @@ LIFT_EXPORT int madvise(void *addr, size_t len, int advice)
 		return lift_heap_advise(addr, len, advice) < 0 ? -1 : 0;
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_madvise))
 		return LIFT_NEXT(madvise, int, (void *, size_t, int), (addr, len, advice));
-	return int_result(lift_sys_madvise(addr, len, advice));
+	return int_result(lift_vm_advise(addr, len, advice));
 }
 
 LIFT_EXPORT int mprotect(void *addr, size_t len, int prot)
@@ -105,7 +104,7 @@ LIFT_EXPORT int mprotect(void *addr, size_t len, int prot)
 		return lift_heap_protect(addr, len, prot) < 0 ? -1 : 0;
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_mprotect))
 		return LIFT_NEXT(mprotect, int, (void *, size_t, int), (addr, len, prot));
-	return int_result(lift_sys_mprotect(addr, len, prot));
+	return int_result(lift_vm_protect(addr, len, prot));
 }
 
 __attribute__((alias("munmap"), visibility("hidden"), nothrow, leaf)) int lift_own_munmap(

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * The program's own memory policies. mbind and set_mempolicy are libnuma's names, and all of
- * libnuma's other functions go through them, so these two see every program that uses the library.
- * Who makes the system calls by hand is noticed when memory is next placed: the thread's policy is
- * asked for then.
+ * libnuma's other functions go through them, so these two see every program that uses the library;
+ * others use syscall(2), which is libc's and looked through for these two numbers. Who traps into
+ * the kernel by himself is noticed when memory is next placed: the thread's policy is asked for
+ * then.
  *
- * prctl is here because a sandbox goes up through it: a filter may kill a process that calls mbind.
+ * prctl is here, and seccomp's number, because a sandbox goes up through them: a filter may kill a
+ * process that calls mbind.
  */
 #include <errno.h>
 #include <numaif.h>
@@ -13,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "shim/compiler.h"
 #include "shim/heap.h"
@@ -32,6 +35,12 @@ static long result(long ret)
 static bool placing(void)
 {
 	return unlikely(atomic_load_explicit(&lift_placing, memory_order_relaxed));
+}
+
+static void sandboxed(void)
+{
+	lift_place_sandboxed();
+	lift_heap_sandboxed();
 }
 
 LIFT_EXPORT long mbind(void *start, unsigned long len, int mode, const unsigned long *nodes,
@@ -76,10 +85,31 @@ LIFT_EXPORT int prctl(int option, ...)
 	va_end(ap);
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_prctl))
 		return LIFT_NEXT(prctl, int, (int, ...), (option, a[0], a[1], a[2], a[3]));
-	if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS) {
-		lift_place_sandboxed();
-		lift_heap_sandboxed();
-	}
+	if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
+		sandboxed();
 	return (int)result(
 		lift_syscall(SYS_prctl, option, (long)a[0], (long)a[1], (long)a[2], (long)a[3], 0));
+}
+
+LIFT_EXPORT long syscall(long nr, ...)
+{
+	long a[6];
+	long ret;
+	va_list ap;
+
+	/* As in libc: six are passed on, whatever the caller gave. */
+	va_start(ap, nr);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(ap, long);
+	va_end(ap);
+	if (unlikely(nr == SYS_seccomp) && !lift_aside())
+		sandboxed();
+	ret = lift_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (placing() && ret == 0) {
+		if (nr == SYS_mbind)
+			lift_place_range_taken((uintptr_t)a[0], (size_t)a[1]);
+		else if (nr == SYS_set_mempolicy)
+			lift_place_thread_policy((int)a[0]);
+	}
+	return result(ret);
 }

@@ -26,6 +26,8 @@
 /* Of a region's record: the program's own policy lies on it. */
 #define REGION_TAKEN (LIFT_REGION_USER << 0)
 #define REGION_HEAP (LIFT_REGION_USER << 1)
+/* The upper half: the mode it was bound with, to tell ours from what the program set since. */
+#define REGION_MODE_SHIFT 16
 
 /*
  * A round of credits: long enough for an even order, short enough that memory of other classes
@@ -50,7 +52,8 @@ static struct {
 	time_t fresh_until; /* CLOCK_MONOTONIC, seconds: when Mems_allowed is read again */
 	uint64_t refused;   /* ranges that the kernel would not bind */
 	uint64_t over_budget;
-	bool again; /* what was just decided is out of date: the cpuset has changed */
+	bool no_chunks; /* the program needs all mappings it can have */
+	bool again;     /* what was just decided is out of date: the cpuset has changed */
 	struct lift_range
 		early_heap; /* the heap's first granules, from before the machine was read */
 } m;
@@ -420,11 +423,14 @@ static void place(
 		m.again = false;
 		decide(&r, cls, &d);
 		left = lift_vmabudget_left(budget);
+		info.flags = flags | (uint32_t)d.mode << REGION_MODE_SHIFT;
 		if (d.kind == LIFT_PLACE_NODES) {
-			info.vmas = (uint32_t)cost_of_nodes(r, cls, flags);
+			info.vmas = (uint32_t)cost_of_nodes(r, cls, info.flags);
 			done = within_budget(info.vmas) && bind_nodes(r, &d, shared);
 		} else if (d.kind == LIFT_PLACE_CHUNKS) {
-			info.vmas = within_budget(2) ? bind_chunks(r, &d, page, shared, left) : 0;
+			info.vmas = !m.no_chunks && within_budget(2)
+					    ? bind_chunks(r, &d, page, shared, left)
+					    : 0;
 			done = info.vmas > 0 && !m.again;
 		}
 		if (!m.again)
@@ -437,6 +443,7 @@ static void place(
 		(void)lift_vmabudget_take(budget, info.vmas);
 	} else {
 		info.vmas = 0;
+		info.flags = flags;
 	}
 	lift_registry_add(&info);
 	log_decision(cls, r, &d, info.vmas);
@@ -479,9 +486,14 @@ void lift_place_mapped(uintptr_t start, size_t len, int prot, int flags, int fd)
 							: LIFT_ORIGIN_MMAP_FILE_SHARED;
 		block = fs == TMPFS_MAGIC_NR || fs == HUGETLBFS_MAGIC_NR ? lift_sys_block_size(fd)
 									 : 0;
-		if (block >= (long)PAGE && (block & (block - 1)) == 0)
+		if (block < 0)
+			req.origin = LIFT_ORIGIN_MMAP_FILE_SHARED; /* a device on devtmpfs */
+		else if (block >= (long)PAGE && (block & (block - 1)) == 0)
 			page = (uint64_t)block;
 	}
+	/* The kernel rounds such lengths up. */
+	if ((flags & MAP_HUGETLB) || req.origin == LIFT_ORIGIN_MMAP_HUGETLB_FILE)
+		len = ALIGN_UP(len, page);
 	if (!lift_registry_enter())
 		return;
 	/* The page cache of a regular file follows the task policy, whatever its mapping says
@@ -565,6 +577,12 @@ void lift_place_unmapped(uintptr_t start, size_t len)
 	lift_registry_leave();
 }
 
+bool lift_place_populates_late(void)
+{
+	/* MADV_POPULATE_ came with 5.14; this with 5.15. */
+	return m.read && m.view.has_preferred_many;
+}
+
 bool lift_place_cut_up(uintptr_t start, size_t len)
 {
 	struct lift_range r = range_of(start, len);
@@ -624,22 +642,57 @@ void lift_place_range_taken(uintptr_t start, size_t len)
 	lift_registry_leave();
 }
 
-void lift_place_thread_policy(int mode)
+/* Does the range still have the policy that it got here? The program may have bound it by a raw
+ * call. */
+static bool still_ours(const struct lift_region_info *info)
+{
+	int mode = LIFT_MPOL_DEFAULT;
+
+	return info->kind != LIFT_PLACE_NONE && !(info->flags & REGION_TAKEN) &&
+	       lift_sys_get_mempolicy(&mode, NULL, (void *)info->range.start) == 0 &&
+	       mode == (int)(info->flags >> REGION_MODE_SHIFT);
+}
+
+/* Takes the policies off all records of these kinds. True when there was one. Under the lock. */
+static bool unbind_all(bool chunks_only)
 {
 	struct lift_regions *regions = lift_registry_regions();
 	struct lift_region *r;
+	bool any = false;
 
-	if ((mode & ~LIFT_MPOL_F_MASK) == LIFT_MPOL_DEFAULT || !lift_registry_enter())
-		return;
 	for (r = lift_regions_first(regions, 0); r; r = lift_regions_next(r)) {
-		if (r->info.kind == LIFT_PLACE_NONE || (r->info.flags & REGION_TAKEN))
+		if (chunks_only && r->info.kind != LIFT_PLACE_CHUNKS)
 			continue;
-		(void)lift_sys_mbind((void *)r->info.range.start, lift_range_bytes(r->info.range),
-			LIFT_MPOL_DEFAULT, NULL, 0);
+		if (still_ours(&r->info)) {
+			(void)lift_sys_mbind((void *)r->info.range.start,
+				lift_range_bytes(r->info.range), LIFT_MPOL_DEFAULT, NULL, 0);
+			any = true;
+		}
 		lift_vmabudget_give(lift_registry_budget(), lift_regions_charge(regions, r, 0));
 		r->info.kind = LIFT_PLACE_NONE;
 	}
+	return any;
+}
+
+void lift_place_thread_policy(int mode)
+{
+	if ((mode & ~LIFT_MPOL_F_MASK) == LIFT_MPOL_DEFAULT || !lift_registry_enter())
+		return;
+	(void)unbind_all(false);
 	lift_registry_leave();
+}
+
+bool lift_place_give_mappings_back(void)
+{
+	bool any;
+
+	if (!lift_registry_enter())
+		return false;
+	any = unbind_all(true);
+	m.over_budget++; /* no message: the program is at its limit, not we at ours */
+	m.no_chunks = true;
+	lift_registry_leave();
+	return any;
 }
 
 /* --- page cache --- */

@@ -53,6 +53,16 @@ void lift_place_range_taken(uintptr_t start, size_t len);
  */
 void lift_place_thread_policy(int mode);
 
+/*
+ * The program has met vm.max_map_count: takes apart what costs mappings, and makes no more of it.
+ * True when there was something, so that the call is worth another try.
+ */
+bool lift_place_give_mappings_back(void);
+
+/* True when memory can be populated after it is bound (madvise, 5.14), instead of by mmap itself.
+ */
+bool lift_place_populates_late(void);
+
 /* Nothing is placed any more in this process. Async-signal-safe. */
 void lift_place_stop(void);
 

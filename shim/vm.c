@@ -16,21 +16,59 @@ static inline bool placing(void)
 	return unlikely(atomic_load_explicit(&lift_placing, memory_order_relaxed));
 }
 
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* ENOMEM can mean vm.max_map_count, of which placement has a share; the program goes first. */
+static bool worth_another_try(long ret)
+{
+	return unlikely(ret == -ENOMEM) && placing() && lift_place_give_mappings_back();
+}
+
 long lift_vm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
-	long ret = lift_sys_mmap(addr, len, prot, flags, fd, off);
+	/* Pages that mmap itself populates would lie where they are before they are bound. */
+	bool late = placing() && (flags & MAP_POPULATE) && !(flags & (MAP_LOCKED | MAP_NONBLOCK)) &&
+		    lift_place_populates_late();
+	int how = late ? flags & ~MAP_POPULATE : flags;
+	long ret = lift_sys_mmap(addr, len, prot, how, fd, off);
 
-	if (placing() && !lift_syserr(ret))
-		lift_place_mapped((uintptr_t)ret, len, prot, flags, fd);
+	if (worth_another_try(ret))
+		ret = lift_sys_mmap(addr, len, prot, how, fd, off);
+	if (!placing() || lift_syserr(ret))
+		return ret;
+	lift_place_mapped((uintptr_t)ret, len, prot, flags, fd);
+	if (late)
+		(void)lift_sys_madvise((void *)ret, len,
+			prot & PROT_WRITE ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 	return ret;
 }
 
 long lift_vm_unmap(void *addr, size_t len)
 {
+	long ret;
+
 	/* Before the call: afterwards the range may be another thread's new mapping already. */
 	if (placing())
 		lift_place_unmapped((uintptr_t)addr, len);
-	return lift_sys_munmap(addr, len);
+	ret = lift_sys_munmap(addr, len);
+	return worth_another_try(ret) ? lift_sys_munmap(addr, len) : ret;
+}
+
+long lift_vm_protect(void *addr, size_t len, int prot)
+{
+	long ret = lift_sys_mprotect(addr, len, prot);
+
+	return worth_another_try(ret) ? lift_sys_mprotect(addr, len, prot) : ret;
+}
+
+long lift_vm_advise(void *addr, size_t len, int advice)
+{
+	long ret = lift_sys_madvise(addr, len, advice);
+
+	return worth_another_try(ret) ? lift_sys_madvise(addr, len, advice) : ret;
 }
 
 /*
@@ -114,7 +152,7 @@ static size_t whole_pages(size_t len)
 	return (len + PAGE - 1) & ~(PAGE - 1);
 }
 
-long lift_vm_remap(void *old, size_t old_len, size_t new_len, int flags, void *new_addr)
+static long remap_once(void *old, size_t old_len, size_t new_len, int flags, void *new_addr)
 {
 	/* Both ranges change hands at once, so the registry's lock is held across the call. */
 	bool tracked = placing() && lift_registry_enter();
@@ -132,6 +170,13 @@ long lift_vm_remap(void *old, size_t old_len, size_t new_len, int flags, void *n
 			(flags & MREMAP_DONTUNMAP) != 0);
 	lift_registry_leave();
 	return ret;
+}
+
+long lift_vm_remap(void *old, size_t old_len, size_t new_len, int flags, void *new_addr)
+{
+	long ret = remap_once(old, old_len, new_len, flags, new_addr);
+
+	return worth_another_try(ret) ? remap_once(old, old_len, new_len, flags, new_addr) : ret;
 }
 
 long lift_vm_map_block(size_t len)

@@ -16,6 +16,8 @@
 
 long lift_vm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
 long lift_vm_unmap(void *addr, size_t len);
+long lift_vm_protect(void *addr, size_t len, int prot);
+long lift_vm_advise(void *addr, size_t len, int advice);
 long lift_vm_remap(void *old, size_t old_len, size_t new_len, int flags, void *new_addr);
 
 /* A mapping for a large block of the heap: read-write, private, anonymous. */

@@ -134,7 +134,7 @@ long lift_sys_block_size(int fd)
 	struct stat st;
 	long ret = CALL(SYS_fstat, fd, &st, 0, 0, 0, 0);
 
-	return ret < 0 ? ret : (long)st.st_blksize;
+	return ret < 0 ? ret : S_ISREG(st.st_mode) ? (long)st.st_blksize : -EINVAL;
 }
 
 bool lift_sys_file_id(int fd, uint64_t *ret_dev, uint64_t *ret_ino)

@@ -38,8 +38,10 @@ long lift_sys_write(int fd, const void *buf, size_t len);
 bool lift_sys_can_write(int fd);
 /* File system type (f_type of statfs) that fd lies on, or -errno. */
 long lift_sys_fs_type(int fd);
-/* Preferred block size of an open file (on tmpfs: the huge page size where it uses huge pages), or
- * -errno. */
+/*
+ * Preferred block size of an open regular file (on tmpfs: of the huge page where it uses them),
+ * -EINVAL for what is no regular file, or -errno.
+ */
 long lift_sys_block_size(int fd);
 
 /* True when address space or private memory is limited (RLIMIT_AS, RLIMIT_DATA), or the limits are
