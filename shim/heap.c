@@ -293,6 +293,11 @@ long lift_heap_advise(void *addr, size_t len, int advice)
 	return lift_sys_madvise(addr, len, advice);
 }
 
+bool lift_heap_in_sandbox(void)
+{
+	return atomic_load_explicit(&sandboxed, memory_order_relaxed);
+}
+
 void lift_heap_sandboxed(void)
 {
 	atomic_store_explicit(&sandboxed, true, memory_order_relaxed);

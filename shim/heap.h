@@ -95,6 +95,7 @@ long lift_heap_advise(void *addr, size_t len, int advice);
 
 /* The program puts itself into a sandbox: only calls that every malloc makes from now on. */
 void lift_heap_sandboxed(void);
+bool lift_heap_in_sandbox(void);
 
 /* Gives the spare segment's address space back, for a call that needs it more. False: there was
  * none. */

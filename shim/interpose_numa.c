@@ -104,6 +104,11 @@ LIFT_EXPORT long syscall(long nr, ...)
 	va_end(ap);
 	if (unlikely(nr == SYS_seccomp) && !lift_aside())
 		sandboxed();
+	/* mimalloc asks where it runs for each segment; a filter for a program that never did may
+	 * kill. */
+	if (unlikely(nr == SYS_getcpu) && lift_heap_in_sandbox() &&
+		lift_heap_is_caller(__builtin_return_address(0)))
+		return -1;
 	ret = lift_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (placing() && ret == 0) {
 		if (nr == SYS_mbind)

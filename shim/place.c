@@ -579,8 +579,14 @@ void lift_place_unmapped(uintptr_t start, size_t len)
 
 bool lift_place_populates_late(void)
 {
+	bool yes;
+
+	if (!lift_registry_enter())
+		return false;
 	/* MADV_POPULATE_ came with 5.14; this with 5.15. */
-	return m.read && m.view.has_preferred_many;
+	yes = machine() && m.view.has_preferred_many;
+	lift_registry_leave();
+	return yes;
 }
 
 bool lift_place_cut_up(uintptr_t start, size_t len)
