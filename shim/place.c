@@ -26,6 +26,8 @@
 /* Of a region's record: the program's own policy lies on it. */
 #define REGION_TAKEN (LIFT_REGION_USER << 0)
 #define REGION_HEAP (LIFT_REGION_USER << 1)
+#define REGION_SHARED (LIFT_REGION_USER << 2)
+#define REGION_SMALL_PAGES (LIFT_REGION_USER << 3) /* no huge pages, so chunks may be small */
 /* The upper half: the mode it was bound with, to tell ours from what the program set since. */
 #define REGION_MODE_SHIFT 16
 
@@ -410,11 +412,12 @@ static void place(
 	const struct lift_place_rule *rule =
 		lift_config_rule(lift_config_now(), cls, lift_range_bytes(r));
 	struct lift_vmabudget *budget = lift_registry_budget();
-	struct lift_region_info info = {.range = r, .cls = cls, .flags = flags};
+	struct lift_region_info info = {.range = r, .cls = cls};
 	struct lift_decision d;
 	uint64_t left;
 	bool done = false;
 
+	flags |= (shared ? REGION_SHARED : 0) | (page < LIFT_HUGE_BYTES ? REGION_SMALL_PAGES : 0);
 	lift_registry_cut(r);
 	if (lift_range_bytes(r) < worth_it(rule) || !machine())
 		return;
@@ -624,8 +627,15 @@ void lift_place_remapped(
 		!(info.flags & REGION_TAKEN)) {
 		grown = to.start + lift_range_bytes(from);
 		lift_registry_move(from, (struct lift_range){to.start, grown});
+		/*
+		 * The new part has inherited the last chunk's policy, and mbind does nothing for a
+		 * range that has the policy already, also not for the object behind it, which
+		 * counts.
+		 */
+		(void)lift_sys_mbind((void *)grown, to.end - grown, LIFT_MPOL_DEFAULT, NULL, 0);
 		place((struct lift_range){grown, to.end}, info.cls, info.flags & REGION_HEAP,
-			LIFT_HUGE_BYTES, false);
+			info.flags & REGION_SMALL_PAGES ? PAGE : LIFT_HUGE_BYTES,
+			(info.flags & REGION_SHARED) != 0);
 	} else {
 		lift_registry_move(from, to);
 	}
