@@ -12,9 +12,12 @@ VICTIM(daemons, .victim = "daemonize")
 VICTIM(nothing_in_the_background, .victim = "quiet_process")
 VICTIM(unshare_late_in_life, .victim = "unshare_late")
 
-VICTIM(user_namespace, .tool = "unshare", .args = {"-Ur", "@plain_work"})
+/* In a chroot the kernel refuses the one, and the tool the other. */
+VICTIM(user_namespace, .tool = "unshare", .args = {"-Ur", "@plain_work"},
+	.cannot = "Operation not permitted")
 VICTIM(user_namespace_id, .tool = "unshare", .args = {"-Ur", "id", "-u"}, .as_plain = true)
-VICTIM(pid_namespace, .tool = "unshare", .args = {"-mpf", "--mount-proc", "@plain_work"})
+VICTIM(pid_namespace, .tool = "unshare", .args = {"-mpf", "--mount-proc", "@plain_work"},
+	.cannot = "root filesystem propagation")
 VICTIM(one_cpu, .tool = "taskset", .args = {"-c", "0", "@plain_work"})
 VICTIM(no_address_randomization, .tool = "setarch", .args = {"-R", "@plain_work"})
 VICTIM(legacy_address_layout, .tool = "setarch", .args = {"-L", "@plain_work"})
