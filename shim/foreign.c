@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "shim/compiler.h"
 #include "shim/heap.h"
+#include "shim/object.h"
 #include "shim/os/rawsys.h"
 #include "shim/os/sys.h"
 
@@ -67,34 +67,6 @@ void *lift_libc_aligned(size_t align, size_t n)
 						: __libc_memalign(align, n);
 }
 
-/* Do two addresses lie in the same loaded object? dladdr(3) would search its symbols for their
- * names. */
-struct pair {
-	uintptr_t a;
-	uintptr_t b;
-	bool same;
-};
-
-static int find_object(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct pair *pair = arg;
-	bool has_a = false;
-	bool has_b = false;
-
-	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
-
-		if (ph->p_type != PT_LOAD)
-			continue;
-		has_a |= pair->a - start < ph->p_memsz;
-		has_b |= pair->b - start < ph->p_memsz;
-	}
-	pair->same = has_a && has_b;
-	return has_a;
-}
-
 static uintptr_t brk_start;
 
 /*
@@ -117,15 +89,12 @@ static void set_up_libc(bool libc_is_next)
 
 void lift_foreign_init(void)
 {
-	struct pair pair = {.a = (uintptr_t)&__libc_free, .same = true};
 	void *next = lift_next("free");
+	bool libc_is_next = !next || lift_object_same((uintptr_t)next, (uintptr_t)&__libc_free);
 	int saved = errno;
 	void *handle;
 
-	pair.b = (uintptr_t)next;
-	if (next)
-		dl_iterate_phdr(find_object, &pair);
-	if (!pair.same && (handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD))) {
+	if (!libc_is_next && (handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD))) {
 		other.malloc = (void *(*)(size_t))(uintptr_t)lift_next("malloc");
 		other.calloc = (void *(*)(size_t, size_t))(uintptr_t)lift_next("calloc");
 		other.memalign = (void *(*)(size_t, size_t))(uintptr_t)lift_next("memalign");
@@ -137,7 +106,7 @@ void lift_foreign_init(void)
 		brk_start = (uintptr_t)lift_syscall(SYS_brk, 0, 0, 0, 0, 0, 0);
 		other.free = (void (*)(void *))(uintptr_t)next;
 	}
-	set_up_libc(pair.same);
+	set_up_libc(libc_is_next);
 	errno = saved;
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <link.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +11,7 @@
 #include "shim/foreign.h"
 #include "shim/large.h"
 #include "shim/mi.h"
+#include "shim/object.h"
 #include "shim/os/rawsys.h"
 #include "shim/os/sys.h"
 #include "shim/thread.h"
@@ -20,8 +20,7 @@
 _Atomic uint64_t lift_heap_bits[LIFT_GRANULES / 64];
 size_t lift_heap_large_min = LIFT_LARGE_MIN;
 
-static uintptr_t mi_start;
-static uintptr_t mi_end;
+static struct lift_range mimalloc; /* where its code is */
 static _Atomic size_t mapped;
 
 #define OPEN_AT_ONCE (2 * LIFT_GRANULE)
@@ -41,32 +40,9 @@ static _Atomic uintptr_t spare;
 static _Atomic bool spare_wanted; /* decided at boot, before a sandbox could be up */
 static _Atomic bool spare_tried;
 
-static int find_mimalloc(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	uintptr_t want = (uintptr_t)arg;
-	uintptr_t lo = UINTPTR_MAX;
-	uintptr_t hi = 0;
-
-	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + ph->p_vaddr;
-
-		if (ph->p_type != PT_LOAD)
-			continue;
-		lo = start < lo ? start : lo;
-		hi = start + ph->p_memsz > hi ? start + ph->p_memsz : hi;
-	}
-	if (want < lo || want >= hi)
-		return 0;
-	mi_start = lo;
-	mi_end = hi;
-	return 1;
-}
-
 void lift_heap_boot(int nodes, bool direct)
 {
-	dl_iterate_phdr(find_mimalloc, (void *)(uintptr_t)&mi_malloc);
+	(void)lift_object_range((uintptr_t)&mi_malloc, &mimalloc);
 	/*
 	 * Left alone, mimalloc looks for node1, node2, ... in sysfs until one is missing: at its
 	 * first segment, when a sandbox may be up that kills for it, and with ids that have holes
@@ -81,7 +57,7 @@ void lift_heap_boot(int nodes, bool direct)
 
 bool lift_heap_is_caller(const void *return_address)
 {
-	return (uintptr_t)return_address - mi_start < mi_end - mi_start;
+	return (uintptr_t)return_address - mimalloc.start < mimalloc.end - mimalloc.start;
 }
 
 /* --- memory for mimalloc --- */

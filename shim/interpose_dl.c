@@ -24,6 +24,7 @@
 #include "shim/compiler.h"
 #include "shim/interpose.h"
 #include "shim/lifecycle.h"
+#include "shim/object.h"
 #include "shim/os/sys.h"
 
 #define PAGE ((uintptr_t)4096)
@@ -192,12 +193,9 @@ static bool is_libcs_malloc(void *handle)
 {
 	extern void *__libc_malloc(size_t);
 	void *found = dlsym(handle, "malloc");
-	Dl_info a;
-	Dl_info b;
 
 	/* A library that brought its own allocator along keeps it. */
-	return found && dladdr(found, &a) && dladdr((void *)(uintptr_t)&__libc_malloc, &b) &&
-	       a.dli_fbase == b.dli_fbase;
+	return found && lift_object_same((uintptr_t)found, (uintptr_t)&__libc_malloc);
 }
 
 __attribute__((visibility("hidden"), used)) void *lift_dlopen_deep(const char *file, int mode);
