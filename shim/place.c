@@ -28,6 +28,12 @@
 #define REGION_HEAP (LIFT_REGION_USER << 1)
 #define REGION_SHARED (LIFT_REGION_USER << 2)
 #define REGION_SMALL_PAGES (LIFT_REGION_USER << 3) /* no huge pages, so chunks may be small */
+/*
+ * Address space only (PROT_NONE) that would be interleaved: databases and runtimes reserve far more
+ * than they use, so it is cut into chunks when a piece is opened. The upper half of the flags is
+ * its size.
+ */
+#define REGION_RESERVED (LIFT_REGION_USER << 4)
 /* The upper half: the mode it was bound with, to tell ours from what the program set since. */
 #define REGION_MODE_SHIFT 16
 
@@ -375,12 +381,13 @@ static bool bind_nodes(struct lift_range r, const struct lift_decision *d, bool 
 	return !(shared && object_has_policy(r.start)) && bind(r.start, r.end, d->mode, &d->nodes);
 }
 
-static void decide(const struct lift_range *r, enum lift_class cls, struct lift_decision *ret)
+static void decide(
+	const struct lift_range *r, uint64_t whole, enum lift_class cls, struct lift_decision *ret)
 {
 	int own = thread_policy();
 
-	if (lift_place_decide(lift_config_now(), &m.view, cls, lift_range_bytes(*r), own,
-		    lift_sys_cpu_node(), ret)) {
+	if (lift_place_decide(
+		    lift_config_now(), &m.view, cls, whole, own, lift_sys_cpu_node(), ret)) {
 		*ret = (struct lift_decision){.kind = LIFT_PLACE_NONE, .why = "no such class"};
 		return;
 	}
@@ -405,12 +412,30 @@ static bool within_budget(uint64_t want)
 	return false;
 }
 
-/* Decides about a fresh range and binds it. Under the lock. */
-static void place(
-	struct lift_range r, enum lift_class cls, uint32_t flags, uint64_t page, bool shared)
+/* A size in 16 bits, rounded down to one part in 512: ten bits of it and how far they are shifted.
+ */
+static uint32_t pack_size(uint64_t bytes)
 {
-	const struct lift_place_rule *rule =
-		lift_config_rule(lift_config_now(), cls, lift_range_bytes(r));
+	uint32_t shift = 0;
+
+	while (bytes >> shift > 1023)
+		shift++;
+	return shift << 10 | (uint32_t)(bytes >> shift);
+}
+
+static uint64_t unpack_size(uint32_t packed)
+{
+	return (uint64_t)(packed & 1023) << (packed >> 10);
+}
+
+/*
+ * Decides about a fresh range and binds it; `whole` is the size that the rule goes by, of which
+ * this may be a piece. Under the lock.
+ */
+static void place_as_part(struct lift_range r, uint64_t whole, enum lift_class cls, uint32_t flags,
+	uint64_t page, bool shared, bool reserved)
+{
+	const struct lift_place_rule *rule = lift_config_rule(lift_config_now(), cls, whole);
 	struct lift_vmabudget *budget = lift_registry_budget();
 	struct lift_region_info info = {.range = r, .cls = cls};
 	struct lift_decision d;
@@ -424,12 +449,17 @@ static void place(
 	refresh();
 	for (int tries = 0; tries < 2 && !done; tries++) {
 		m.again = false;
-		decide(&r, cls, &d);
+		decide(&r, whole, cls, &d);
 		left = lift_vmabudget_left(budget);
 		info.flags = flags | (uint32_t)d.mode << REGION_MODE_SHIFT;
 		if (d.kind == LIFT_PLACE_NODES) {
 			info.vmas = (uint32_t)cost_of_nodes(r, cls, info.flags);
 			done = within_budget(info.vmas) && bind_nodes(r, &d, shared);
+		} else if (d.kind == LIFT_PLACE_CHUNKS && reserved) {
+			info.flags =
+				flags | REGION_RESERVED | pack_size(whole) << REGION_MODE_SHIFT;
+			lift_registry_add(&info);
+			return;
 		} else if (d.kind == LIFT_PLACE_CHUNKS) {
 			info.vmas = !m.no_chunks && within_budget(2)
 					    ? bind_chunks(r, &d, page, shared, left)
@@ -450,6 +480,22 @@ static void place(
 	}
 	lift_registry_add(&info);
 	log_decision(cls, r, &d, info.vmas);
+}
+
+static void place(
+	struct lift_range r, enum lift_class cls, uint32_t flags, uint64_t page, bool shared)
+{
+	place_as_part(r, lift_range_bytes(r), cls, flags, page, shared, false);
+}
+
+/* The size of the reservation that addr lies in, if it is one; else `otherwise`. Under the lock. */
+static uint64_t reserved_size(uintptr_t addr, uint64_t otherwise)
+{
+	const struct lift_region *n = lift_regions_find(lift_registry_regions(), addr);
+
+	return n && (n->info.flags & REGION_RESERVED)
+		       ? unpack_size(n->info.flags >> REGION_MODE_SHIFT)
+		       : otherwise;
 }
 
 static struct lift_range range_of(uintptr_t start, size_t len)
@@ -479,7 +525,6 @@ void lift_place_mapped(uintptr_t start, size_t len, int prot, int flags, int fd)
 	long block;
 	long fs;
 
-	(void)prot;
 	if (flags & MAP_ANONYMOUS) {
 		req.origin = shared ? LIFT_ORIGIN_MMAP_ANON_SHARED : LIFT_ORIGIN_MMAP_ANON_PRIVATE;
 	} else if (shared && fd >= 0) {
@@ -505,7 +550,21 @@ void lift_place_mapped(uintptr_t start, size_t len, int prot, int flags, int fd)
 		req.origin == LIFT_ORIGIN_MMAP_FILE_PRIVATE)
 		lift_registry_cut(range_of(start, len));
 	else
-		place(range_of(start, len), lift_classify(&req), 0, page, shared);
+		place_as_part(range_of(start, len), reserved_size(start, len), lift_classify(&req),
+			0, page, shared, prot == PROT_NONE && !shared);
+	lift_registry_leave();
+}
+
+void lift_place_opened(uintptr_t start, size_t len)
+{
+	struct lift_range r = range_of(start, len);
+	uint64_t whole;
+
+	if (!lift_registry_enter())
+		return;
+	whole = reserved_size(r.start, 0);
+	if (whole)
+		place_as_part(r, whole, LIFT_CLASS_ANON, 0, LIFT_HUGE_BYTES, false, false);
 	lift_registry_leave();
 }
 

@@ -27,6 +27,9 @@ void lift_place_start(void);
 
 /* After a successful mmap. */
 void lift_place_mapped(uintptr_t start, size_t len, int prot, int flags, int fd);
+/* After a successful mprotect that gives access: address space that was reserved may become memory.
+ */
+void lift_place_opened(uintptr_t start, size_t len);
 /* After shmat: a System V segment. */
 void lift_place_attached(uintptr_t start, size_t len);
 void lift_place_detached(uintptr_t start);

@@ -61,7 +61,11 @@ long lift_vm_protect(void *addr, size_t len, int prot)
 {
 	long ret = lift_sys_mprotect(addr, len, prot);
 
-	return worth_another_try(ret) ? lift_sys_mprotect(addr, len, prot) : ret;
+	if (worth_another_try(ret))
+		ret = lift_sys_mprotect(addr, len, prot);
+	if (placing() && ret == 0 && prot != PROT_NONE)
+		lift_place_opened((uintptr_t)addr, len);
+	return ret;
 }
 
 long lift_vm_advise(void *addr, size_t len, int advice)
