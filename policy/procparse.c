@@ -292,6 +292,89 @@ int lift_parse_maps_line(const char *buf, size_t len, struct lift_maps_line *ret
 	return 0;
 }
 
+/* "rd wr mr mw me uw": two letters each. */
+static void scan_vm_flags(struct lift_scan s, struct lift_smaps *vma)
+{
+	while (lift_scan_blanks(&s), lift_scan_left(&s) >= 2) {
+		if (lift_scan_text(&s, "lo"))
+			vma->locked = true;
+		else if (lift_scan_text(&s, "io") || lift_scan_text(&s, "pf"))
+			vma->special = true;
+		else if (lift_scan_text(&s, "um") || lift_scan_text(&s, "uw") ||
+			 lift_scan_text(&s, "ui") || lift_scan_text(&s, "ur"))
+			vma->userfault = true;
+		else
+			s.p += 2;
+	}
+}
+
+int lift_parse_smaps_line(const char *buf, size_t len, struct lift_smaps *vma)
+{
+	static const char *const huge[] = {
+		"AnonHugePages:",
+		"ShmemPmdMapped:",
+		"FilePmdMapped:",
+		"Private_Hugetlb:",
+		"Shared_Hugetlb:",
+	};
+	struct lift_scan s = lift_scan_of(buf, len);
+	struct lift_maps_line m;
+	uint64_t bytes;
+	int rc;
+
+	/* The keys of fields begin with a capital, addresses are in small hexadecimal digits. */
+	if (len == 0 || *buf < 'A' || *buf > 'Z') {
+		rc = lift_parse_maps_line(buf, len, &m);
+		if (rc < 0)
+			return rc;
+		memset(vma, 0, sizeof(*vma));
+		vma->range = m.range;
+		vma->perms = m.perms;
+		return LIFT_SMAPS_FIRST;
+	}
+	if (lift_scan_text(&s, "VmFlags:")) {
+		scan_vm_flags(s, vma);
+		return LIFT_SMAPS_LAST;
+	}
+	if (lift_scan_text(&s, "Rss:"))
+		return (rc = scan_kib(&s, &vma->rss_bytes)) < 0 ? rc : LIFT_SMAPS_MORE;
+	if (lift_scan_text(&s, "Referenced:"))
+		return (rc = scan_kib(&s, &vma->referenced_bytes)) < 0 ? rc : LIFT_SMAPS_MORE;
+	if (lift_scan_text(&s, "KernelPageSize:"))
+		return (rc = scan_kib(&s, &vma->kernel_page_bytes)) < 0 ? rc : LIFT_SMAPS_MORE;
+	for (size_t i = 0; i < sizeof(huge) / sizeof(huge[0]); i++) {
+		if (!lift_scan_text(&s, huge[i]))
+			continue;
+		rc = scan_kib(&s, &bytes);
+		if (rc < 0)
+			return rc;
+		if (bytes > UINT64_MAX - vma->huge_bytes)
+			return -ERANGE;
+		vma->huge_bytes += bytes;
+		break;
+	}
+	return LIFT_SMAPS_MORE;
+}
+
+int lift_parse_named_u64(const char *buf, size_t len, const char *name, uint64_t *ret)
+{
+	struct lift_text rest = {.s = buf, .len = len};
+	struct lift_text line;
+
+	while (lift_parse_line(&rest, &line)) {
+		struct lift_scan s = lift_scan_of(line.s, line.len);
+
+		if (!lift_scan_text(&s, name) || lift_scan_done(&s))
+			continue;
+		if (!lift_scan_blanks(&s) && *s.p != ':')
+			continue;
+		if (lift_scan_byte(&s, ':'))
+			lift_scan_blanks(&s);
+		return lift_parse_u64(s.p, lift_scan_left(&s), ret);
+	}
+	return -ENOENT;
+}
+
 /* Up to the next blank, which is taken as well. */
 static struct lift_text scan_token(struct lift_scan *s)
 {

@@ -90,6 +90,38 @@ struct lift_maps_line {
 /* One line of /proc/PID/maps. -EINVAL also for an empty or reversed range. */
 int lift_parse_maps_line(const char *buf, size_t len, struct lift_maps_line *ret);
 
+/* One mapping of /proc/PID/smaps, as far as it is of use. */
+struct lift_smaps {
+	struct lift_range range;
+	unsigned perms;             /* LIFT_MAPS_* */
+	uint64_t rss_bytes;         /* resident */
+	uint64_t referenced_bytes;  /* of these: used since the bits were cleared */
+	uint64_t huge_bytes;        /* of these: mapped by huge pages, whatever they are of */
+	uint64_t kernel_page_bytes; /* above the base page: hugetlbfs */
+	bool locked;                /* mlock() */
+	bool special;               /* of a device, or without struct pages: nothing to move */
+	bool userfault;             /* registered with a userfaultfd, in any mode */
+};
+
+enum lift_smaps_line {
+	LIFT_SMAPS_FIRST, /* the line with the range: *vma has been started over */
+	LIFT_SMAPS_MORE,  /* a line of the same mapping, known or not */
+	LIFT_SMAPS_LAST,  /* VmFlags: the mapping is complete */
+};
+
+/*
+ * One line of /proc/PID/smaps, added to *vma, which the first line of a mapping starts over.
+ * Returns which line it was, or -EINVAL or -ERANGE for a first line or a number that is malformed;
+ * *vma is unchanged then. A field that is missing is 0.
+ */
+int lift_parse_smaps_line(const char *buf, size_t len, struct lift_smaps *vma);
+
+/*
+ * The number of the line that begins with the word @name in /proc/vmstat ("name 1") or
+ * /proc/PID/sched ("name   :   1"). -ENOENT: there is no such line.
+ */
+int lift_parse_named_u64(const char *buf, size_t len, const char *name, uint64_t *ret);
+
 struct lift_numa_maps_line {
 	uintptr_t start;
 	int mode;                  /* LIFT_MPOL_* with flags; -1: not one we know */

@@ -542,3 +542,92 @@ Test(procparse, numa_maps_refused)
 			i < LIFT_TOPO_NODES ? 0 : -ERANGE, "%d", i);
 	}
 }
+
+Test(procparse, smaps)
+{
+	static const struct {
+		const char *text;
+		int rc;
+	} lines[] = {
+		{"560459e28000-560459e2d000 r-xp 00002000 fe:00 247134    /usr/bin/cat",
+			LIFT_SMAPS_FIRST},
+		{"Size:                 20 kB", LIFT_SMAPS_MORE},
+		{"KernelPageSize:        4 kB", LIFT_SMAPS_MORE},
+		{"Rss:                  16 kB", LIFT_SMAPS_MORE},
+		{"Pss:                   8 kB", LIFT_SMAPS_MORE},
+		{"Referenced:           12 kB", LIFT_SMAPS_MORE},
+		{"AnonHugePages:         0 kB", LIFT_SMAPS_MORE},
+		{"FilePmdMapped:         4 kB", LIFT_SMAPS_MORE},
+		{"ShmemPmdMapped:        1 kB", LIFT_SMAPS_MORE},
+		{"THPeligible:           0", LIFT_SMAPS_MORE},
+		{"ProtectionKey:         0", LIFT_SMAPS_MORE},
+		{"Something new", LIFT_SMAPS_MORE},
+		{"VmFlags: rd mr mw me lo ur", LIFT_SMAPS_LAST},
+	};
+	struct lift_smaps vma;
+	static const char *const bad[] = {
+		"",
+		" ",
+		"560459e28000",
+		"Rss: 16",
+		"Rss: kB",
+		"Referenced: -1 kB",
+		"AnonHugePages:\t1 MB",
+	};
+
+	memset(&vma, 0xff, sizeof(vma));
+	for (size_t i = 0; i < SIZE(lines); i++) {
+		size_t n = strlen(lines[i].text);
+
+		cr_expect_eq(lift_parse_smaps_line(tight(lines[i].text, n), n, &vma), lines[i].rc,
+			"'%s'", lines[i].text);
+	}
+	cr_expect_eq(vma.range.start, 0x560459e28000);
+	cr_expect_eq(vma.range.end, 0x560459e2d000);
+	cr_expect_eq(vma.perms, LIFT_MAPS_READ | LIFT_MAPS_EXEC);
+	cr_expect_eq(vma.kernel_page_bytes, 4096);
+	cr_expect_eq(vma.rss_bytes, 16 * 1024);
+	cr_expect_eq(vma.referenced_bytes, 12 * 1024);
+	cr_expect_eq(vma.huge_bytes, 5 * 1024);
+	cr_expect(vma.locked && vma.userfault && !vma.special);
+
+	for (size_t i = 0; i < SIZE(bad); i++) {
+		size_t n = strlen(bad[i]);
+
+		cr_expect_eq(
+			lift_parse_smaps_line(tight(bad[i], n), n, &vma), -EINVAL, "'%s'", bad[i]);
+		cr_expect_eq(vma.rss_bytes, 16 * 1024, "'%s'", bad[i]);
+	}
+	cr_expect_eq(lift_parse_smaps_line("Rss: 18014398509481984 kB", 25, &vma), -ERANGE);
+
+	/* the next mapping starts from nothing */
+	cr_assert_eq(lift_parse_smaps_line("1000-2000 rw-s 0 0:0 0", 22, &vma), LIFT_SMAPS_FIRST);
+	cr_expect_eq(vma.perms, LIFT_MAPS_READ | LIFT_MAPS_WRITE | LIFT_MAPS_SHARED);
+	cr_expect(vma.rss_bytes == 0 && vma.referenced_bytes == 0 && !vma.locked);
+	cr_expect_eq(lift_parse_smaps_line("VmFlags: rd pf", 14, &vma), LIFT_SMAPS_LAST);
+	cr_expect(vma.special && !vma.userfault);
+	cr_expect_eq(lift_parse_smaps_line("VmFlags:", 8, &vma), LIFT_SMAPS_LAST);
+	cr_expect_eq(lift_parse_smaps_line("VmFlags: x", 10, &vma), LIFT_SMAPS_LAST);
+}
+
+Test(procparse, named)
+{
+	static const char text[] = "numa_hint_faults_local 3\nnuma_hint_faults 5\nnuma_hint\n"
+				   "total_numa_faults      :      7\nbad 1x\nhuge "
+				   "18446744073709551616\n";
+	size_t n = sizeof(text) - 1;
+	uint64_t v = 1;
+
+	cr_assert_eq(lift_parse_named_u64(tight(text, n), n, "numa_hint_faults", &v), 0);
+	cr_expect_eq(v, 5);
+	cr_assert_eq(lift_parse_named_u64(text, n, "numa_hint_faults_local", &v), 0);
+	cr_expect_eq(v, 3);
+	cr_assert_eq(lift_parse_named_u64(text, n, "total_numa_faults", &v), 0);
+	cr_expect_eq(v, 7);
+	cr_expect_eq(lift_parse_named_u64(text, n, "numa_hint", &v), -ENOENT);
+	cr_expect_eq(lift_parse_named_u64(text, n, "numa_hint_faults_l", &v), -ENOENT);
+	cr_expect_eq(lift_parse_named_u64(text, 0, "numa_hint", &v), -ENOENT);
+	cr_expect_eq(lift_parse_named_u64(text, n, "bad", &v), -EINVAL);
+	cr_expect_eq(lift_parse_named_u64(text, n, "huge", &v), -ERANGE);
+	cr_expect_eq(v, 7);
+}

@@ -1,0 +1,707 @@
+#include "policy/promote.h"
+
+#include <errno.h>
+
+enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
+
+#define MARGIN_PCT 150
+#define RESIDENCE_START_NS (60 * LIFT_NS_PER_S)
+#define RESIDENCE_MIN_NS (2 * LIFT_NS_PER_S)
+#define RESIDENCE_MAX_NS (300 * LIFT_NS_PER_S)
+
+/* What became of moves is judged by at least so many observations. */
+#define JUDGE_ENOUGH 256u
+
+/* Of every so many chunks one is located anew in each pass: others move pages, too. */
+#define RELOCATE_SHARE 64
+
+/*
+ * For so many pages promoted on their own merits one may go with them in advance, and for each that
+ * was right so many more.
+ */
+#define GUESS_START 1
+#define GUESS_SHARE 4
+
+/* More than one in so many pages come or gone is a change. */
+#define CHANGE_SHARE 8
+
+/* Samples of a chunk without anything in use, for each halving of the share that is looked at. */
+#define QUIET_SAMPLES 4
+#define QUIET_SHIFT_MAX 3
+
+int lift_promote_init(struct lift_promote *p, void *mem, size_t bytes, uint32_t chunks,
+	uint32_t detailed, const struct lift_costs *costs, uint32_t budget_ppm)
+{
+	memset(p, 0, sizeof(*p));
+	lift_schedule_init(&p->schedule, costs, budget_ppm);
+	lift_calib_init(&p->calib, p->schedule.window_ns);
+	lift_calib_rates(&p->calib, &p->rates);
+	lift_window_init(&p->window);
+	p->price = (struct lift_price){
+		.promote_ns = costs->promote_ns,
+		.demote_ns = costs->demote_ns,
+		.gap_ns = costs->gap_ns,
+		.margin_pct = MARGIN_PCT,
+		.residence_ns = RESIDENCE_START_NS,
+		.room_ns = RESIDENCE_MAX_NS,
+	};
+	/* Unknown is taken to be lively, which is the dear side to err on. */
+	p->load.slow_p = 1024;
+	p->load.fast_p = 2048;
+	return lift_heat_init(&p->heat, mem, bytes, chunks, detailed);
+}
+
+void lift_promote_add(struct lift_promote *p, struct lift_range range)
+{
+	uintptr_t base = range.start & ~(uintptr_t)(LIFT_CHUNK_BYTES - 1);
+
+	if (lift_range_empty(range))
+		return;
+	while (base < range.end && lift_heat_add(&p->heat, base)) {
+		if (base > UINTPTR_MAX - LIFT_CHUNK_BYTES)
+			break;
+		base += LIFT_CHUNK_BYTES;
+	}
+	p->stale = true;
+}
+
+void lift_promote_forget(struct lift_promote *p, struct lift_range range)
+{
+	lift_heat_forget(&p->heat, range);
+	p->stale = true;
+}
+
+void lift_promote_restart(struct lift_promote *p)
+{
+	for (uint32_t n = 0; n < p->heat.nr_chunks; n++) {
+		struct lift_chunk *c = &p->heat.chunk[n];
+
+		memset(c->armed, 0, sizeof(c->armed));
+		memset(c->accessed, 0, sizeof(c->accessed));
+		memset(c->seen, 0, sizeof(c->seen));
+	}
+	p->phase = IDLE;
+}
+
+static bool bit(const uint64_t *map, unsigned i)
+{
+	return map[i / 64] >> i % 64 & 1;
+}
+
+static void set(uint64_t *map, unsigned i)
+{
+	map[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+static bool some(const uint64_t *map)
+{
+	for (unsigned i = 0; i < LIFT_CHUNK_WORDS; i++)
+		if (map[i])
+			return true;
+	return false;
+}
+
+/* What the machine looks like now. Room is what the headroom and the limit leave. */
+static void read_slots(struct lift_promote *p, const struct lift_promote_now *now)
+{
+	uint64_t limit = now->fast_limit_pages;
+	uint64_t ours = p->load.fast_pages;
+	uint64_t left = limit > ours ? limit - ours : 0;
+	uint64_t fast = 0;
+	uint64_t slow = 0;
+	uint64_t room = 0;
+
+	p->nr_slots = now->nr_nodes < LIFT_SLOTS ? now->nr_nodes : LIFT_SLOTS;
+	for (unsigned i = 0; i < p->nr_slots; i++) {
+		const struct lift_promote_node *n = &now->node[i];
+		struct lift_slot *s = &p->slot[i];
+
+		*s = (struct lift_slot){.node = n->node, .fast = n->fast, .usable = n->usable};
+		if (n->usable && n->free_pages > n->headroom_pages)
+			s->room = n->free_pages - n->headroom_pages;
+		if (n->fast) {
+			fast |= UINT64_C(1) << i;
+			if (s->room > left)
+				s->room = left;
+			left -= s->room;
+			room += s->room;
+		} else {
+			slow |= UINT64_C(1) << i;
+		}
+	}
+	lift_heat_set_tiers(&p->heat, fast, slow);
+	p->load.capacity = ours + room < limit ? ours + room : limit;
+}
+
+static void take_census(struct lift_promote *p, struct lift_census *census)
+{
+	memset(census, 0, sizeof(*census));
+	for (uint32_t n = 0; n < p->heat.nr_chunks; n++)
+		lift_heat_count(&p->heat, &p->heat.chunk[n], census);
+	p->load.slow_pages = census->nr_slow;
+	p->load.fast_pages = census->nr_fast;
+	p->stats.slow_pages = census->nr_slow;
+	p->stats.fast_pages = census->nr_fast;
+	p->stats.cooling_pages = census->cooling;
+	p->stats.stuck_pages = census->nr_stuck;
+	p->stale = false;
+}
+
+static bool has_absent(const struct lift_heat *h, const struct lift_chunk *c)
+{
+	for (unsigned i = 0; i < LIFT_CHUNK_PAGES; i++)
+		if ((lift_heat_where(h, c, i) & LIFT_WHERE_MASK) == LIFT_WHERE_ABSENT)
+			return true;
+	return false;
+}
+
+/* Chunks of which it is not known any more where their pages are. */
+static void doubt(struct lift_promote *p, uint64_t rss)
+{
+	struct lift_heat *h = &p->heat;
+	uint32_t nr = h->nr_chunks / RELOCATE_SHARE + 1;
+
+	for (; nr && h->nr_chunks; nr--)
+		h->chunk[p->where_at++ % h->nr_chunks].flags |= LIFT_CHUNK_UNKNOWN;
+	if (rss <= p->rss_at + p->rss_at / 64)
+		return;
+	for (uint32_t n = 0; n < h->nr_chunks; n++)
+		if (has_absent(h, &h->chunk[n]))
+			h->chunk[n].flags |= LIFT_CHUNK_UNKNOWN;
+	p->rss_at = rss;
+}
+
+static void go(struct lift_promote *p, enum phase phase)
+{
+	p->phase = (int)phase;
+	p->at = 0;
+	p->page_at = 0;
+}
+
+static bool put(struct lift_work *work, uintptr_t start, uintptr_t end)
+{
+	if (work->nr && work->range[work->nr - 1].end == start) {
+		work->range[work->nr - 1].end = end;
+		return true;
+	}
+	if (work->nr == LIFT_WORK_RANGES)
+		return false;
+	work->range[work->nr++] = (struct lift_range){start, end};
+	return true;
+}
+
+/* Adds the runs of @map to the work, from p->page_at on. False: it is full, go on from there. */
+static bool put_map(struct lift_promote *p, const struct lift_chunk *c, const uint64_t *map,
+	struct lift_work *work)
+{
+	unsigned i = p->page_at;
+
+	while (i < LIFT_CHUNK_PAGES) {
+		unsigned from;
+
+		if (!map[i / 64]) {
+			i = (i / 64 + 1) * 64;
+			continue;
+		}
+		if (!bit(map, i)) {
+			i++;
+			continue;
+		}
+		from = i;
+		while (i < LIFT_CHUNK_PAGES && bit(map, i))
+			i++;
+		if (!put(work, c->base + from * LIFT_PAGE_BYTES, c->base + i * LIFT_PAGE_BYTES)) {
+			p->page_at = from;
+			return false;
+		}
+	}
+	p->page_at = 0;
+	return true;
+}
+
+static uint64_t units(const struct lift_chunk *c, const uint64_t *map)
+{
+	uint64_t nr = 0;
+
+	if (c->flags & LIFT_CHUNK_HUGE)
+		return some(map);
+	for (unsigned i = 0; i < LIFT_CHUNK_WORDS; i++)
+		nr += lift_weight(map[i]);
+	return nr;
+}
+
+/* Which pages of a chunk this pass samples. */
+static void choose(struct lift_promote *p, uint32_t n)
+{
+	const struct lift_schedule *s = &p->schedule;
+	struct lift_chunk *c = &p->heat.chunk[n];
+	unsigned slow_shift = s->slow_shift;
+	unsigned quiet = c->quiet / QUIET_SAMPLES;
+	uint16_t slow;
+	uint16_t fast;
+
+	if (s->pace == LIFT_PACE_FULL)
+		slow_shift += quiet < QUIET_SHIFT_MAX ? quiet : QUIET_SHIFT_MAX;
+	slow = lift_schedule_parts(s->pass, n, slow_shift);
+	fast = lift_schedule_parts(s->pass, n, s->fast_shift);
+	if (c->flags & LIFT_CHUNK_HUGE) {
+		slow = slow & 1 ? UINT16_MAX : 0;
+		fast = fast & 1 ? UINT16_MAX : 0;
+	}
+	memset(c->armed, 0, sizeof(c->armed));
+	memset(c->accessed, 0, sizeof(c->accessed));
+	memset(c->seen, 0, sizeof(c->seen));
+	for (unsigned i = 0; i < LIFT_CHUNK_PAGES; i++) {
+		uint8_t where = lift_heat_where(&p->heat, c, i);
+		unsigned part = i / LIFT_PART_PAGES;
+
+		if ((slow >> part & 1 && lift_heat_in(p->heat.slow, where)) ||
+			(fast >> part & 1 && lift_heat_in(p->heat.fast, where)))
+			set(c->armed, i);
+	}
+	p->pass.armed += units(c, c->armed);
+}
+
+/* Armed, not accessed, and likely to cost a fault for nothing before the next pass. */
+static void map_release(struct lift_promote *p, const struct lift_chunk *c, uint64_t *ret)
+{
+	bool slow = lift_schedule_release(&p->schedule, p->load.slow_p);
+	bool fast = lift_schedule_release(&p->schedule, p->load.fast_p);
+
+	memset(ret, 0, LIFT_CHUNK_WORDS * sizeof(*ret));
+	for (unsigned i = 0; i < LIFT_CHUNK_PAGES; i++)
+		if (bit(c->armed, i) && bit(c->seen, i) && !bit(c->accessed, i) &&
+			(lift_heat_in(p->heat.slow, lift_heat_where(&p->heat, c, i)) ? slow : fast))
+			set(ret, i);
+}
+
+/* Ranges for the phase p is in. False: there are none, or no more. */
+static bool put_ranges(struct lift_promote *p, struct lift_work *work)
+{
+	for (; p->at < p->heat.nr_chunks; p->at++) {
+		struct lift_chunk *c = &p->heat.chunk[p->at];
+		uint64_t map[LIFT_CHUNK_WORDS];
+
+		/* What is done once for each chunk is not done for one that does not fit. */
+		if (work->nr == LIFT_WORK_RANGES)
+			return true;
+		switch (p->phase) {
+		case WHERE:
+			if (!(c->flags & LIFT_CHUNK_UNKNOWN))
+				continue;
+			if (!put(work, c->base, c->base + LIFT_CHUNK_BYTES))
+				return true;
+			c->flags &= (uint8_t)~LIFT_CHUNK_UNKNOWN;
+			p->stats.located += LIFT_CHUNK_PAGES;
+			continue;
+		case ARM:
+			if (p->page_at == 0)
+				choose(p, p->at);
+			memcpy(map, c->armed, sizeof(map));
+			break;
+		case COLLECT:
+			memcpy(map, c->armed, sizeof(map));
+			break;
+		default:
+			map_release(p, c, map);
+			if (p->page_at == 0)
+				p->pass.released += units(c, map);
+			break;
+		}
+		if (!put_map(p, c, map, work))
+			return true;
+	}
+	return work->nr > 0;
+}
+
+/* What the window could have foretold of this sample, and what came true. */
+static void learn_window(struct lift_promote *p, const struct lift_chunk *c)
+{
+	uint64_t hot[LIFT_CHUNK_WORDS];
+	uint64_t eligible[LIFT_CHUNK_WORDS];
+	uint32_t hot_p;
+
+	if (c->flags & LIFT_CHUNK_HUGE || c->pages == LIFT_NO_PAGES)
+		return;
+	lift_window_maps(&p->heat, c, p->hot, p->rates.p, true, hot, eligible, &hot_p);
+	lift_window_learn(&p->window, hot, eligible, hot_p, p->load.slow_p, c->armed, c->accessed);
+}
+
+/* Fewer or more than was expected, by more than chance and some error of ours explain. */
+static bool far_off(uint64_t got, uint64_t expected)
+{
+	uint64_t d = got > expected ? got - expected : expected - got;
+
+	/* Six times the deviation of single accesses, for they come in runs. */
+	return d > 16 && d * 2 > expected && d * d > 36 * (expected + 1);
+}
+
+static bool surprising(const struct lift_promote *p)
+{
+	const struct lift_tally *t = &p->tally;
+	uint64_t slow = 0;
+	uint64_t fast = 0;
+
+	for (unsigned s = 0; s < LIFT_STATES; s++) {
+		slow += (uint64_t)t->slow_n[s] * p->rates.p[s];
+		fast += (uint64_t)(t->n[s] - t->slow_n[s]) * p->rates.p[s];
+	}
+	return far_off(t->slow_t, slow / 4096) || far_off(t->fast_t, fast / 4096);
+}
+
+static uint32_t chance(uint64_t t, uint64_t n)
+{
+	return n ? (uint32_t)(t * 4096 / n) : 0;
+}
+
+static void limit_residence(struct lift_promote *p)
+{
+	if (p->price.residence_ns < RESIDENCE_MIN_NS)
+		p->price.residence_ns = RESIDENCE_MIN_NS;
+	if (p->price.residence_ns > RESIDENCE_MAX_NS)
+		p->price.residence_ns = RESIDENCE_MAX_NS;
+}
+
+/*
+ * Did moves bring what they were expected to? Pages that came up are compared with those that made
+ * way for them; and many that go back soon are a sign that heat does not last here. Either shortens
+ * the time a page is expected to stay hot, until moves do not pay any more; it comes back with
+ * time.
+ */
+static void judge_moves(struct lift_promote *p)
+{
+	uint64_t bounced = p->stats.moves.bounced - p->bounced_at;
+	uint64_t demoted = p->stats.moves.demoted - p->demoted_at;
+	uint64_t *residence = &p->price.residence_ns;
+
+	p->fresh_n += p->tally.fresh_n;
+	p->fresh_t += p->tally.fresh_t;
+	p->gone_n += p->tally.gone_n;
+	p->gone_t += p->tally.gone_t;
+	if (p->fresh_n >= JUDGE_ENOUGH && p->gone_n >= JUDGE_ENOUGH && p->up_n && p->down_n) {
+		int64_t got = (int64_t)chance(p->fresh_t, p->fresh_n) -
+			      (int64_t)chance(p->gone_t, p->gone_n);
+		int64_t expected = (int64_t)(p->up_p / p->up_n) - (int64_t)(p->down_p / p->down_n);
+
+		if (got * 2 >= expected) {
+			*residence += *residence / 4;
+		} else {
+			*residence /= 2;
+			p->stats.pauses++;
+		}
+		p->fresh_n = p->fresh_t = p->gone_n = p->gone_t = 0;
+		p->up_p /= 2;
+		p->up_n /= 2;
+		p->down_p /= 2;
+		p->down_n /= 2;
+	} else {
+		/* What has lasted so long may last as long again. */
+		*residence += p->armed_at - p->judged_at;
+	}
+	p->judged_at = p->armed_at;
+	if (demoted >= JUDGE_ENOUGH) {
+		if (bounced * 4 > demoted) {
+			*residence /= 2;
+			p->stats.pauses++;
+		}
+		p->bounced_at = p->stats.moves.bounced;
+		p->demoted_at = p->stats.moves.demoted;
+	}
+	limit_residence(p);
+}
+
+/*
+ * The program does something else now. As long as it did the last thing it may do this one: that is
+ * how long what is hot now can be expected to stay so.
+ */
+static void change(struct lift_promote *p)
+{
+	p->price.residence_ns = p->armed_at - p->changed_at;
+	limit_residence(p);
+	p->changed_at = p->armed_at;
+	p->judged_at = p->armed_at;
+	lift_heat_settle(&p->heat);
+	lift_calib_fade(&p->calib);
+	p->fresh_n = p->fresh_t = p->gone_n = p->gone_t = 0;
+	p->up_p = p->up_n = p->down_p = p->down_n = 0;
+	p->bounced_at = p->stats.moves.bounced;
+	p->demoted_at = p->stats.moves.demoted;
+}
+
+/* Takes over the samples, and all that is concluded from them without knowing the room there is. */
+static void fold(struct lift_promote *p)
+{
+	struct lift_tally *t = &p->tally;
+	uint64_t pages = p->load.slow_pages + p->load.fast_pages;
+	uint64_t slow_n = 0;
+
+	memset(t, 0, sizeof(*t));
+	for (uint32_t n = 0; n < p->heat.nr_chunks; n++) {
+		struct lift_chunk *c = &p->heat.chunk[n];
+
+		if (!some(c->armed))
+			continue;
+		p->pass.accessed += units(c, c->accessed);
+		learn_window(p, c);
+		lift_heat_sample(&p->heat, c, t);
+	}
+	lift_window_judge(&p->window, t->hit, t->wrong);
+	/* With another length of samples expectations are rough for once. */
+	p->pass.surprised =
+		p->schedule.pace == LIFT_PACE_SETTLED && !p->rewindowed && surprising(p);
+	p->rewindowed = false;
+	if (p->pass.surprised) {
+		p->stats.changes++;
+		change(p);
+	}
+	lift_calib_add(&p->calib, t, p->window.pass_n, p->window.pass_t, pages + pages / 2);
+	lift_calib_rates(&p->calib, &p->rates);
+	if (!p->pass.surprised)
+		judge_moves(p);
+
+	for (unsigned s = 0; s < LIFT_STATES; s++)
+		slow_n += t->slow_n[s];
+	if (slow_n)
+		p->load.slow_p = chance(t->slow_t, slow_n);
+	if (t->fast_n)
+		p->load.fast_p = chance(t->fast_t, t->fast_n);
+	p->pass.est_accessed = p->load.slow_pages * p->load.slow_p / 4096 +
+			       p->load.fast_pages * p->load.fast_p / 4096;
+}
+
+static void estimate_share(struct lift_promote *p, const struct lift_census *census)
+{
+	uint64_t slow = 0;
+	uint64_t fast = 0;
+
+	for (unsigned s = 0; s < LIFT_STATES; s++) {
+		slow += (uint64_t)census->slow[s] * p->rates.rate[s];
+		fast += (uint64_t)census->fast[s] * p->rates.rate[s];
+	}
+	/* Rates have 32 bits and pages fewer than 40: room for the shift after this one. */
+	slow >>= 12;
+	fast >>= 12;
+	if (slow + fast)
+		p->stats.fast_share = (uint32_t)((fast << 12) / (slow + fast));
+}
+
+/* Draws the line and makes the plan of moves. */
+static void plan(struct lift_promote *p, const struct lift_promote_now *now)
+{
+	uint32_t max = lift_schedule_moves(&p->schedule);
+	struct lift_census census;
+	struct lift_cut cut;
+	uint64_t earned = 0;
+	uint32_t offer = 0;
+	uint64_t room;
+
+	take_census(p, &census);
+	read_slots(p, now);
+	room = p->load.capacity > census.nr_fast ? p->load.capacity - census.nr_fast : 0;
+	if (p->window.hit > p->window.wrong * 2)
+		earned = (p->window.hit - p->window.wrong * 2) * GUESS_SHARE;
+	if (room > max)
+		max = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+	if (p->window.fixed)
+		/* The user's word stands for what could be learned. */
+		p->rates.low[LIFT_STATE_PREDICTED] = p->rates.rate[LIFT_STATE_PREDICTED] =
+			p->rates.rate[LIFT_STATES - 1];
+	lift_threshold_cut(&census, &p->rates, &p->price, p->load.capacity, 0, max, &cut);
+	memcpy(p->hot, cut.hot, sizeof(p->hot));
+	if (lift_window_bytes(&p->window) && cut.nr_promote) {
+		for (uint32_t n = 0; n < p->heat.nr_chunks; n++)
+			offer += lift_moveplan_offer(&p->heat, &p->heat.chunk[n], &cut, &p->window);
+		/* What is known outweighs what is guessed, until guesses have come true. */
+		earned += cut.nr_promote / GUESS_START;
+		if (!p->window.fixed && offer > earned)
+			offer = (uint32_t)earned;
+		lift_threshold_cut(
+			&census, &p->rates, &p->price, p->load.capacity, offer, max, &cut);
+	}
+	p->pass.paying = cut.nr_promote;
+	p->pass.wanted = lift_threshold_wanted(&census, &p->rates, &p->price, &cut);
+	p->up_p += cut.up_p;
+	p->up_n += cut.nr_promote;
+	p->down_p += cut.down_p;
+	p->down_n += cut.nr_down;
+	p->stats.wanted = cut.nr_promote;
+	p->stats.hot_rate = cut.hot_rate;
+	estimate_share(p, &census);
+	lift_moveplan_init(&p->plan, &cut, p->schedule.pass);
+	if (p->track_only)
+		p->plan.ended = true;
+}
+
+static void finish(struct lift_promote *p, const struct lift_promote_now *now)
+{
+	p->pass.promoted = p->plan.promoted;
+	p->pass.demoted = p->plan.demoted;
+	p->window.predicted = p->stats.moves.predicted;
+	if (p->plan.forbidden)
+		p->track_only = true;
+	lift_schedule_end(&p->schedule, now->now_ns, &p->pass, &p->load);
+	if (p->schedule.window_ns != p->calib.window_ns) {
+		lift_calib_rewindow(&p->calib, p->schedule.window_ns);
+		p->rewindowed = true;
+	}
+	p->stats.passes++;
+	p->stats.armed += p->pass.armed;
+	p->stats.accessed += p->pass.accessed;
+	p->stats.released += p->pass.released;
+	go(p, IDLE);
+}
+
+static bool much_changed(uint64_t now, uint64_t before)
+{
+	uint64_t d = now > before ? now - before : before - now;
+
+	return d * CHANGE_SHARE > before;
+}
+
+/* Memory or nodes have come or gone: there is something to do, whatever the samples say. */
+static void notice(struct lift_promote *p)
+{
+	uint64_t pages = p->load.slow_pages + p->load.fast_pages;
+
+	if (!much_changed(pages, p->known_pages) &&
+		!much_changed(p->load.capacity, p->known_capacity))
+		return;
+	p->known_pages = pages;
+	p->known_capacity = p->load.capacity;
+	lift_schedule_kick(&p->schedule);
+}
+
+/* Whether a pass begins; else for how long not. */
+static bool begin(
+	struct lift_promote *p, const struct lift_promote_now *now, struct lift_work *work)
+{
+	struct lift_census census;
+
+	if (p->stale)
+		take_census(p, &census);
+	read_slots(p, now);
+	notice(p);
+	if (!lift_schedule_begin(&p->schedule, now->now_ns, now->cpu_ns, now->rss_bytes, &p->load,
+		    &work->sleep_ns))
+		return false;
+	memset(&p->pass, 0, sizeof(p->pass));
+	doubt(p, now->rss_bytes);
+	return true;
+}
+
+enum lift_step lift_promote_step(
+	struct lift_promote *p, const struct lift_promote_now *now, struct lift_work *work)
+{
+	uint64_t took;
+
+	work->nr = 0;
+	work->sleep_ns = 0;
+	work->batch = NULL;
+	for (;;) {
+		switch ((enum phase)p->phase) {
+		case IDLE:
+			/* New memory has to be known before it can be decided whether to begin. */
+			read_slots(p, now);
+			go(p, WHERE);
+			break;
+		case WHERE:
+			if (put_ranges(p, work)) {
+				p->stale = true;
+				return LIFT_STEP_WHERE;
+			}
+			if (!begin(p, now, work)) {
+				go(p, IDLE);
+				return LIFT_STEP_SLEEP;
+			}
+			go(p, ARM);
+			p->armed_at = now->now_ns;
+			break;
+		case ARM:
+			if (put_ranges(p, work))
+				return LIFT_STEP_ARM;
+			go(p, WINDOW);
+			work->sleep_ns = p->schedule.window_ns;
+			return LIFT_STEP_SLEEP;
+		case WINDOW:
+			/* Longer than planned, because arming or waking took its time. */
+			took = now->now_ns - p->armed_at;
+			if (took > p->schedule.window_ns + p->schedule.window_ns / 4)
+				p->calib.window_ns = took;
+			go(p, COLLECT);
+			break;
+		case COLLECT:
+			if (put_ranges(p, work))
+				return LIFT_STEP_COLLECT;
+			go(p, RELEASE);
+			break;
+		case RELEASE:
+			if (put_ranges(p, work))
+				return LIFT_STEP_RELEASE;
+			fold(p);
+			plan(p, now);
+			go(p, MOVE);
+			break;
+		case MOVE:
+			if (lift_moveplan_next(
+				    &p->plan, &p->heat, &p->window, p->slot, p->nr_slots)) {
+				work->batch = &p->plan.batch;
+				work->node = p->slot[p->plan.batch.slot].node;
+				return LIFT_STEP_MOVE;
+			}
+			p->stale = true;
+			finish(p, now);
+			break;
+		}
+	}
+}
+
+void lift_promote_located(struct lift_promote *p, uintptr_t addr, int node)
+{
+	struct lift_chunk *c = lift_heat_find(&p->heat, addr);
+	uint8_t slot = LIFT_WHERE_ABSENT;
+
+	if (!c)
+		return;
+	if (node >= 0 || node == -EACCES)
+		slot = LIFT_WHERE_STUCK;
+	for (unsigned i = 0; i < p->nr_slots; i++)
+		if (p->slot[i].node == node)
+			slot = (uint8_t)i;
+	lift_heat_locate(&p->heat, c, (unsigned)(addr % LIFT_CHUNK_BYTES >> LIFT_PAGE_SHIFT), slot);
+}
+
+void lift_promote_describe(struct lift_promote *p, uintptr_t addr, bool huge, int home)
+{
+	struct lift_chunk *c = lift_heat_find(&p->heat, addr);
+
+	if (!c)
+		return;
+	c->home = LIFT_SLOTS;
+	for (unsigned i = 0; i < p->nr_slots; i++)
+		if (home >= 0 && p->slot[i].node == home)
+			c->home = (uint8_t)i;
+	lift_heat_describe(&p->heat, c, huge);
+}
+
+void lift_promote_sampled(struct lift_promote *p, struct lift_range range, bool accessed)
+{
+	uintptr_t addr = range.start & ~(uintptr_t)(LIFT_PAGE_BYTES - 1);
+
+	for (; addr < range.end; addr += LIFT_PAGE_BYTES) {
+		struct lift_chunk *c = lift_heat_find(&p->heat, addr);
+		unsigned i = (unsigned)(addr % LIFT_CHUNK_BYTES >> LIFT_PAGE_SHIFT);
+
+		if (!c)
+			continue;
+		if (!bit(c->armed, i))
+			continue;
+		set(c->seen, i);
+		if (accessed)
+			set(c->accessed, i);
+	}
+}
+
+void lift_promote_moved(struct lift_promote *p, int rc, const int *status)
+{
+	lift_moveplan_done(&p->plan, &p->heat, p->slot, p->nr_slots, rc, status, &p->stats.moves);
+}

@@ -1,0 +1,258 @@
+#include "policy/schedule.h"
+
+/* Accounts hold what is saved up in so long; half as much may be owed. */
+#define SAVE_NS (20 * LIFT_NS_PER_S)
+
+/* Of the program's own CPU time, once settled. */
+#define CALM_PPM 15000
+
+/* A sample is never shorter, since arming takes time, too. */
+#define WINDOW_MIN_NS UINT64_C(1000000)
+#define WINDOW_START_NS (UINT64_C(125) * 1000000)
+
+/* With less CPU time than this since the last pass there is nothing to be seen. */
+#define ASLEEP_NS UINT64_C(5000000)
+
+/* Settled: 1 of 2^4 pages on slow nodes, 1 of 2^5 on fast ones, where each costs a fault. */
+#define CALM_SLOW_SHIFT 4
+#define CALM_FAST_SHIFT 5
+#define SHIFT_MAX 12
+
+/* Passes without change after which it is settled, but not before so many in all. */
+#define SETTLE_PASSES 3
+#define FULL_PASSES_MIN 5
+
+/* Before all are known as well as each other they cannot be compared: so many passes look at all.
+ */
+#define KNOW_PASSES 4
+
+/* Moves of less than 1 in this many pages of fast memory are no change ... */
+#define QUIET_SHARE 100
+/* ... and trades that would pay in more than 1 of this many are one. */
+#define WANT_SHARE 33
+
+void lift_schedule_init(
+	struct lift_schedule *s, const struct lift_costs *costs, uint32_t budget_ppm)
+{
+	memset(s, 0, sizeof(*s));
+	s->costs = *costs;
+	s->budget_ppm = budget_ppm;
+	s->period_ns = LIFT_PERIOD_MIN_NS;
+	s->window_ns = WINDOW_START_NS;
+}
+
+static int64_t bank_max(const struct lift_schedule *s)
+{
+	return (int64_t)(SAVE_NS / 1000000 * s->budget_ppm);
+}
+
+static void earn(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns)
+{
+	uint64_t dt = now > s->last_now ? now - s->last_now : 0;
+	uint64_t used = cpu_ns > s->last_cpu ? cpu_ns - s->last_cpu : 0;
+
+	if (dt > SAVE_NS)
+		dt = SAVE_NS;
+	if (used > dt)
+		used = dt;
+	s->bank_ns += (int64_t)(dt / 1000 * s->budget_ppm / 1000);
+	if (s->bank_ns > bank_max(s))
+		s->bank_ns = bank_max(s);
+	s->calm_ns += (int64_t)(used / 1000 * CALM_PPM / 1000);
+	if (s->calm_ns > bank_max(s))
+		s->calm_ns = bank_max(s);
+	s->last_now = now;
+	s->last_cpu = cpu_ns;
+}
+
+static uint64_t sampling_cost(const struct lift_schedule *s, uint64_t pages, uint32_t p)
+{
+	const struct lift_costs *c = &s->costs;
+
+	return pages * (c->arm_ns + c->scan_ns) + pages * p / 4096 * c->fault_ns +
+	       pages * (4096 - p) / 4096 * c->release_ns;
+}
+
+static uint64_t predict_cost(const struct lift_schedule *s, const struct lift_load *load)
+{
+	return sampling_cost(s, load->slow_pages >> s->slow_shift, load->slow_p) +
+	       sampling_cost(s, load->fast_pages >> s->fast_shift, load->fast_p);
+}
+
+static void shrink(struct lift_schedule *s, const struct lift_load *load, int64_t have)
+{
+	while ((int64_t)predict_cost(s, load) > have && s->slow_shift < SHIFT_MAX) {
+		s->slow_shift++;
+		s->fast_shift++;
+	}
+}
+
+bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns, uint64_t rss_bytes,
+	const struct lift_load *load, uint64_t *ret_sleep_ns)
+{
+	bool first = s->last_now == 0;
+
+	earn(s, now, cpu_ns);
+	if (first)
+		s->bank_ns = bank_max(s);
+	*ret_sleep_ns = LIFT_PERIOD_MIN_NS;
+	if (s->pace == LIFT_PACE_WAIT) {
+		if (cpu_ns < LIFT_START_CPU_NS || rss_bytes < LIFT_START_RSS_BYTES)
+			return false;
+		s->pace = LIFT_PACE_FULL;
+	}
+	if (now < s->next_now) {
+		*ret_sleep_ns = s->next_now - now;
+		return false;
+	}
+	/* All is where it should be, or there is nowhere to go. */
+	if (load->slow_pages == 0 || load->capacity == 0) {
+		s->settled = 0;
+		return false;
+	}
+	/* A program that sleeps uses nothing, which does not mean that it needs nothing. */
+	if (s->pass && cpu_ns < s->pass_cpu + ASLEEP_NS)
+		return false;
+	if (s->pace == LIFT_PACE_FULL) {
+		s->slow_shift = 0;
+		s->fast_shift = s->want_victims || s->full < KNOW_PASSES ? 0 : 2;
+		if (s->bank_ns < 0) {
+			*ret_sleep_ns = LIFT_PERIOD_MIN_NS;
+			return false;
+		}
+		shrink(s, load, s->bank_ns);
+	} else {
+		s->slow_shift = CALM_SLOW_SHIFT;
+		s->fast_shift = CALM_FAST_SHIFT;
+		if ((int64_t)predict_cost(s, load) > s->calm_ns) {
+			/* Not yet; and when it has been long, with as much as there is to spend. */
+			if (now < s->next_now + LIFT_PERIOD_MAX_NS - s->period_ns)
+				return false;
+			shrink(s, load, s->calm_ns);
+			if ((int64_t)predict_cost(s, load) > s->calm_ns)
+				return false;
+		}
+	}
+	s->pass++;
+	s->pass_cpu = cpu_ns;
+	return true;
+}
+
+static void set_window(struct lift_schedule *s, const struct lift_pass *pass, uint64_t capacity)
+{
+	if (pass->armed < 256)
+		return;
+	if (pass->est_accessed * 10 > capacity * 11) {
+		if (s->window_ns / 2 >= WINDOW_MIN_NS)
+			s->window_ns /= 2;
+	} else if (pass->est_accessed * 20 < capacity * 9) {
+		if (s->window_ns * 2 <= LIFT_PERIOD_MIN_NS / 2)
+			s->window_ns *= 2;
+	}
+}
+
+static uint64_t moves_cost(const struct lift_schedule *s, const struct lift_pass *pass)
+{
+	return pass->promoted * s->costs.promote_ns + pass->demoted * s->costs.demote_ns;
+}
+
+uint64_t lift_schedule_cost(const struct lift_schedule *s, const struct lift_pass *pass)
+{
+	const struct lift_costs *c = &s->costs;
+
+	return pass->armed * (c->arm_ns + c->scan_ns) + pass->accessed * c->fault_ns +
+	       pass->released * c->release_ns + moves_cost(s, pass);
+}
+
+void lift_schedule_end(struct lift_schedule *s, uint64_t now, const struct lift_pass *pass,
+	const struct lift_load *load)
+{
+	uint64_t cost = lift_schedule_cost(s, pass);
+	uint64_t moved = pass->promoted + pass->demoted;
+	bool changed = pass->surprised ||
+		       (moved << s->slow_shift) * QUIET_SHARE > load->capacity + QUIET_SHARE * 32;
+
+	s->spent_ns += cost;
+	s->fault_ns += pass->accessed * s->costs.fault_ns;
+	s->bank_ns -= (int64_t)cost;
+	if (s->bank_ns < -bank_max(s) / 2)
+		s->bank_ns = -bank_max(s) / 2;
+	set_window(s, pass, load->capacity);
+	s->settled = changed ? 0 : s->settled + 1;
+	s->full++;
+	s->want_victims = pass->wanted * WANT_SHARE > load->capacity;
+	if (s->pace == LIFT_PACE_FULL) {
+		if (s->settled >= SETTLE_PASSES && s->full >= FULL_PASSES_MIN) {
+			s->pace = LIFT_PACE_SETTLED;
+			s->calm_ns = 0;
+		}
+		s->period_ns = LIFT_PERIOD_MIN_NS;
+	} else {
+		/* Moves pay for themselves, or could not be helped. */
+		s->calm_ns -= (int64_t)(cost - moves_cost(s, pass));
+		if (pass->surprised || pass->paying * WANT_SHARE > load->capacity) {
+			lift_schedule_kick(s);
+		} else if (!changed && s->settled % 8 == 0 && s->period_ns < LIFT_PERIOD_CALM_NS) {
+			s->period_ns *= 2;
+		}
+	}
+	s->next_now = now + s->period_ns;
+	if (s->window_ns < s->period_ns)
+		s->next_now -= s->window_ns;
+}
+
+void lift_schedule_kick(struct lift_schedule *s)
+{
+	if (s->pace == LIFT_PACE_WAIT)
+		return;
+	s->pace = LIFT_PACE_FULL;
+	s->settled = 0;
+	s->full = 0;
+	s->want_victims = true;
+	s->period_ns = LIFT_PERIOD_MIN_NS;
+	if (s->next_now > s->last_now + s->period_ns)
+		s->next_now = s->last_now + s->period_ns;
+}
+
+bool lift_schedule_release(const struct lift_schedule *s, uint32_t p)
+{
+	uint64_t rest = s->window_ns ? s->period_ns / s->window_ns : 0;
+	uint64_t chance = p * rest < 4096 ? p * rest : 4096;
+
+	/* A page that is accessed after all costs its fault, and then is no longer armed. */
+	return chance * s->costs.fault_ns > UINT64_C(4096) * s->costs.release_ns;
+}
+
+uint32_t lift_schedule_moves(const struct lift_schedule *s)
+{
+	uint64_t each = (uint64_t)s->costs.promote_ns + s->costs.demote_ns;
+	int64_t have = s->bank_ns + bank_max(s) / 2;
+	uint64_t nr = have > 0 && each ? (uint64_t)have / each : 0;
+
+	if (nr < 512)
+		nr = 512;
+	return nr < UINT32_MAX ? (uint32_t)nr : UINT32_MAX;
+}
+
+uint16_t lift_schedule_parts(uint32_t pass, uint32_t chunk, unsigned shift)
+{
+	unsigned width = 16;
+	unsigned start = 0;
+	uint32_t bits;
+
+	/* 5 is odd, so neighbours look at different parts, and 16 chunks at all of them. */
+	if (shift <= 4) {
+		width = 16u >> shift;
+		start = pass * width + chunk * 5;
+	} else {
+		uint32_t turn = (UINT32_C(1) << (shift - 4)) - 1;
+
+		if ((pass + chunk) & turn)
+			return 0;
+		width = 1;
+		start = ((pass + chunk) >> (shift - 4)) + chunk * 5;
+	}
+	start &= 15;
+	bits = ((UINT32_C(1) << width) - 1) << start;
+	return (uint16_t)(bits | bits >> 16);
+}

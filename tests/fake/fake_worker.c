@@ -1,0 +1,148 @@
+#include "tests/fake/fake_worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void fake_worker_init(struct fake_worker *w, struct fake_memsys *m, struct fake_program *p,
+	uint32_t gap_ns, uint32_t budget_ppm)
+{
+	const struct lift_costs costs = {
+		.arm_ns = m->costs.arm,
+		.release_ns = m->costs.release,
+		.scan_ns = m->costs.scan,
+		.fault_ns = m->costs.fault,
+		.promote_ns = m->costs.move,
+		.demote_ns = m->costs.move,
+		.gap_ns = gap_ns,
+	};
+	uint32_t chunks = m->nr_pages / LIFT_CHUNK_PAGES + 2;
+
+	memset(w, 0, sizeof(*w));
+	w->m = m;
+	w->p = p;
+	w->fast_nodes = 1;
+	w->fast_limit_pages = UINT64_MAX;
+	w->mem_bytes = lift_heat_bytes(chunks, chunks);
+	w->mem = calloc(1, w->mem_bytes);
+	if (!w->mem)
+		abort();
+	if (lift_promote_init(
+		    &w->promote, w->mem, w->mem_bytes, chunks, chunks, &costs, budget_ppm))
+		abort();
+	lift_promote_add(&w->promote,
+		(struct lift_range){m->base, m->base + (uintptr_t)m->nr_pages * FAKE_PAGE});
+	w->woken = m->now_ns;
+}
+
+void fake_worker_fini(struct fake_worker *w)
+{
+	free(w->mem);
+	w->mem = NULL;
+}
+
+static void read_machine(const struct fake_worker *w, struct lift_promote_now *now)
+{
+	const struct fake_memsys *m = w->m;
+
+	memset(now, 0, sizeof(*now));
+	now->now_ns = m->sys.now(m->sys.ctx);
+	now->cpu_ns = m->cpu_ns;
+	now->fast_limit_pages = w->fast_limit_pages;
+	now->nr_nodes = m->nr_nodes;
+	for (unsigned i = 0; i < m->nr_nodes; i++) {
+		uint64_t free_bytes = 0;
+		uint64_t total = 0;
+		int rc = m->sys.free_memory(m->sys.ctx, m->node[i].id, &free_bytes, &total);
+
+		now->rss_bytes += m->node[i].used * FAKE_PAGE;
+		now->node[i] = (struct lift_promote_node){
+			.node = m->node[i].id,
+			.fast = w->fast_nodes >> i & 1,
+			.usable = rc == 0,
+			.free_pages = free_bytes / FAKE_PAGE,
+			.headroom_pages = w->headroom_pages,
+		};
+	}
+	if (w->rss_bytes)
+		now->rss_bytes = w->rss_bytes;
+}
+
+static void locate(struct fake_worker *w, struct lift_range r)
+{
+	for (uintptr_t a = r.start; a < r.end; a += FAKE_PAGE) {
+		int node;
+
+		if (a >= w->m->base && a - w->m->base < (uintptr_t)w->m->nr_pages * FAKE_PAGE &&
+			w->m->sys.where(w->m->sys.ctx, &a, 1, &node) == 0)
+			lift_promote_located(&w->promote, a, node);
+	}
+}
+
+static void sampled(void *arg, struct lift_range r, bool accessed)
+{
+	struct fake_worker *w = arg;
+
+	lift_promote_sampled(&w->promote, r, accessed);
+}
+
+/* One step. Its cost is time in which the program runs on. Returns how long to sleep. */
+static uint64_t step(struct fake_worker *w)
+{
+	uint64_t cost = w->m->cost_ns;
+	struct lift_promote_now now;
+	enum lift_step what;
+	int status[LIFT_BATCH_PAGES];
+	uint64_t sleep = 0;
+	int rc;
+
+	read_machine(w, &now);
+	w->steps++;
+	what = lift_promote_step(&w->promote, &now, &w->work);
+	switch (what) {
+	case LIFT_STEP_SLEEP:
+		sleep = w->work.sleep_ns;
+		break;
+	case LIFT_STEP_MOVE:
+		rc = w->m->sys.move(w->m->sys.ctx, w->work.batch->page, w->work.batch->nr,
+			w->work.node, status);
+		lift_promote_moved(&w->promote, rc, status);
+		break;
+	default:
+		for (unsigned i = 0; i < w->work.nr; i++) {
+			if (what == LIFT_STEP_WHERE)
+				locate(w, w->work.range[i]);
+			else if (what == LIFT_STEP_ARM)
+				fake_sampler_arm(w->m, w->work.range[i]);
+			else if (what == LIFT_STEP_COLLECT)
+				fake_sampler_collect(w->m, w->work.range[i], sampled, w);
+			else
+				fake_sampler_release(w->m, w->work.range[i]);
+		}
+		break;
+	}
+	fake_run(w->m, w->p, w->m->cost_ns - cost);
+	return sleep;
+}
+
+static void run(struct fake_worker *w, uint64_t end, uint64_t pass)
+{
+	while (w->m->now_ns < end && w->promote.stats.passes < pass) {
+		uint64_t until;
+
+		if (w->m->now_ns >= w->woken)
+			w->woken = w->m->now_ns + step(w);
+		until = w->woken < end ? w->woken : end;
+		if (until > w->m->now_ns)
+			fake_run(w->m, w->p, until - w->m->now_ns);
+	}
+}
+
+void fake_worker_run(struct fake_worker *w, uint64_t ns)
+{
+	run(w, w->m->now_ns + ns, UINT64_MAX);
+}
+
+void fake_worker_passes(struct fake_worker *w, unsigned passes, uint64_t max_ns)
+{
+	run(w, w->m->now_ns + max_ns, w->promote.stats.passes + passes);
+}

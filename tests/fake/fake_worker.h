@@ -1,0 +1,40 @@
+/*
+ * The worker's loop over the fake machine: what the shim does with policy/promote.h, without the
+ * shim.
+ */
+#ifndef LIFT_TESTS_FAKE_WORKER_H
+#define LIFT_TESTS_FAKE_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "policy/promote.h"
+#include "tests/fake/fake_memsys.h"
+
+struct fake_worker {
+	struct fake_memsys *m;
+	struct fake_program *p;
+	struct lift_promote promote;
+	struct lift_work work;
+	uint64_t fast_nodes; /* by index in m->node[] */
+	uint64_t headroom_pages;
+	uint64_t fast_limit_pages;
+	uint64_t rss_bytes; /* 0: what is resident */
+	uint64_t steps;
+	uint64_t woken; /* when a sleep that is going on ends */
+	void *mem;
+	size_t mem_bytes;
+};
+
+/* Tracks all of @m. Node 0 is fast and the others slow, unless @w is changed before it runs. */
+void fake_worker_init(struct fake_worker *w, struct fake_memsys *m, struct fake_program *p,
+	uint32_t gap_ns, uint32_t budget_ppm);
+void fake_worker_fini(struct fake_worker *w);
+
+/* @ns of the program's life. */
+void fake_worker_run(struct fake_worker *w, uint64_t ns);
+
+/* Until @passes more passes are over, or @max_ns have passed. */
+void fake_worker_passes(struct fake_worker *w, unsigned passes, uint64_t max_ns);
+
+#endif

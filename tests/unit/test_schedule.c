@@ -1,0 +1,212 @@
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "policy/schedule.h"
+
+#define S LIFT_NS_PER_S
+#define PPM 30000
+
+static const struct lift_costs costs = {
+	.arm_ns = 650,
+	.release_ns = 650,
+	.scan_ns = 150,
+	.fault_ns = 4200,
+	.promote_ns = 10000,
+	.demote_ns = 10000,
+	.gap_ns = 136,
+};
+
+static const struct lift_load load = {
+	.slow_pages = 30000,
+	.fast_pages = 10000,
+	.capacity = 10000,
+	.slow_p = 200,
+	.fast_p = 3000,
+};
+
+Test(schedule, waits_for_a_program_that_is_worth_it)
+{
+	struct lift_schedule s;
+	uint64_t sleep = 0;
+
+	lift_schedule_init(&s, &costs, PPM);
+	cr_assert_not(lift_schedule_begin(&s, S, S / 2, LIFT_GIB, &load, &sleep));
+	cr_assert_gt(sleep, 0);
+	cr_assert_not(lift_schedule_begin(&s, 2 * S, 2 * S, 127 * LIFT_MIB, &load, &sleep));
+	cr_assert(lift_schedule_begin(&s, 3 * S, 2 * S, 128 * LIFT_MIB, &load, &sleep));
+	cr_assert_eq(s.pace, LIFT_PACE_FULL);
+}
+
+Test(schedule, does_nothing_where_there_is_nothing_to_gain)
+{
+	struct lift_load none = load;
+	struct lift_schedule s;
+	uint64_t sleep = 0;
+
+	lift_schedule_init(&s, &costs, PPM);
+	none.slow_pages = 0;
+	for (uint64_t t = 2; t < 100; t++)
+		cr_assert_not(lift_schedule_begin(&s, t * S, t * S, LIFT_GIB, &none, &sleep));
+	none = load;
+	none.capacity = 0;
+	cr_assert_not(lift_schedule_begin(&s, 101 * S, 101 * S, LIFT_GIB, &none, &sleep));
+}
+
+/* Runs passes for @seconds; each pass finds what was predicted. Returns how many there were. */
+static unsigned run(struct lift_schedule *s, uint64_t *now, uint64_t *cpu, unsigned seconds,
+	unsigned cpu_pct, const struct lift_load *l, struct lift_pass pass)
+{
+	uint64_t end = *now + seconds * S;
+	unsigned passes = 0;
+
+	while (*now < end) {
+		uint64_t sleep = 0;
+
+		if (lift_schedule_begin(s, *now, *cpu, LIFT_GIB, l, &sleep)) {
+			uint64_t slow = l->slow_pages >> s->slow_shift;
+			uint64_t fast = l->fast_pages >> s->fast_shift;
+
+			pass.armed = slow + fast;
+			pass.accessed = slow * l->slow_p / 4096 + fast * l->fast_p / 4096;
+			pass.released = pass.armed - pass.accessed;
+			sleep = s->window_ns;
+			*now += sleep;
+			*cpu += sleep * cpu_pct / 100;
+			lift_schedule_end(s, *now, &pass, l);
+			passes++;
+			continue;
+		}
+		cr_assert_gt(sleep, 0);
+		*now += sleep;
+		*cpu += sleep * cpu_pct / 100;
+	}
+	return passes;
+}
+
+Test(schedule, settles_and_costs_a_share_of_what_the_program_uses)
+{
+	static const unsigned shares[] = {1, 5, 25, 100};
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct lift_pass quiet = {.est_accessed = 8000};
+		struct lift_schedule s;
+		uint64_t now = S;
+		uint64_t cpu = 2 * S;
+		uint64_t spent;
+		uint64_t used;
+
+		lift_schedule_init(&s, &costs, PPM);
+		run(&s, &now, &cpu, 60, shares[i], &load, quiet);
+		cr_assert_eq(s.pace, LIFT_PACE_SETTLED);
+		spent = s.spent_ns;
+		used = cpu;
+		cr_assert_gt(run(&s, &now, &cpu, 600, shares[i], &load, quiet), 0);
+		cr_assert_leq((s.spent_ns - spent) * 100, (cpu - used) * 2, "%u %%: %f %%",
+			shares[i], 100.0 * (double)(s.spent_ns - spent) / (double)(cpu - used));
+	}
+}
+
+Test(schedule, an_idle_program_is_left_alone)
+{
+	struct lift_pass quiet = {.est_accessed = 8000};
+	struct lift_schedule s;
+	uint64_t now = S;
+	uint64_t cpu = 2 * S;
+
+	lift_schedule_init(&s, &costs, PPM);
+	run(&s, &now, &cpu, 60, 100, &load, quiet);
+	run(&s, &now, &cpu, 300, 0, &load, quiet);
+	cr_assert_eq(run(&s, &now, &cpu, 600, 0, &load, quiet), 0);
+}
+
+Test(schedule, keeps_the_budget_however_large_and_lively)
+{
+	for (unsigned gib = 1; gib <= 64; gib *= 4) {
+		struct lift_load l = {
+			.slow_pages = gib * 196608,
+			.fast_pages = gib * 65536,
+			.capacity = gib * 65536,
+			.slow_p = 1500,
+			.fast_p = 3500,
+		};
+		/* Never quiet: always at full pace. */
+		struct lift_pass busy = {.est_accessed = l.capacity,
+			.surprised = true,
+			.promoted = 300,
+			.demoted = 300};
+		struct lift_schedule s;
+		uint64_t now = S;
+		uint64_t cpu = 2 * S;
+		uint64_t spent;
+
+		lift_schedule_init(&s, &costs, PPM);
+		run(&s, &now, &cpu, 60, 100, &l, busy);
+		spent = s.spent_ns;
+		cr_assert_gt(run(&s, &now, &cpu, 60, 100, &l, busy), 5, "%u GiB", gib);
+		cr_assert_leq(s.spent_ns - spent, 60 * S / 1000000 * PPM * 11 / 10, "%u GiB: %f",
+			gib, (double)(s.spent_ns - spent) / 60e9);
+	}
+}
+
+Test(schedule, a_surprise_brings_back_full_pace)
+{
+	struct lift_pass quiet = {.est_accessed = 8000};
+	struct lift_pass odd = {.est_accessed = 8000, .surprised = true};
+	struct lift_schedule s;
+	uint64_t now = S;
+	uint64_t cpu = 2 * S;
+
+	lift_schedule_init(&s, &costs, PPM);
+	run(&s, &now, &cpu, 120, 50, &load, quiet);
+	cr_assert_eq(s.pace, LIFT_PACE_SETTLED);
+	cr_assert_gt(s.period_ns, LIFT_PERIOD_MIN_NS);
+	lift_schedule_end(&s, now, &odd, &load);
+	cr_assert_eq(s.pace, LIFT_PACE_FULL);
+	cr_assert_eq(s.period_ns, LIFT_PERIOD_MIN_NS);
+	cr_assert(s.want_victims);
+}
+
+Test(schedule, the_sample_is_as_long_as_the_fast_nodes_are_large)
+{
+	struct lift_schedule s;
+	struct lift_pass pass = {.armed = 10000};
+
+	lift_schedule_init(&s, &costs, PPM);
+	/* Accessed in proportion to time, until it fits. */
+	for (unsigned i = 0; i < 12; i++) {
+		pass.est_accessed = s.window_ns / 1000;
+		lift_schedule_end(&s, S, &pass, &load);
+	}
+	cr_assert(pass.est_accessed >= 4500 && pass.est_accessed <= 11000, "%lu",
+		(unsigned long)pass.est_accessed);
+	/* Nothing at all: not longer than half a period. */
+	pass.est_accessed = 0;
+	for (unsigned i = 0; i < 20; i++)
+		lift_schedule_end(&s, S, &pass, &load);
+	cr_assert_leq(s.window_ns, LIFT_PERIOD_MIN_NS / 2);
+	pass.est_accessed = 1 << 30;
+	for (unsigned i = 0; i < 40; i++)
+		lift_schedule_end(&s, S, &pass, &load);
+	cr_assert_geq(s.window_ns, 1000000);
+}
+
+Test(schedule, every_part_has_its_turn)
+{
+	for (unsigned shift = 0; shift <= 8; shift++) {
+		for (uint32_t chunk = 0; chunk < 40; chunk++) {
+			uint32_t all = 0;
+			unsigned nr = 0;
+
+			for (uint32_t pass = 7; pass < 7 + (1u << shift); pass++) {
+				uint16_t parts = lift_schedule_parts(pass, chunk, shift);
+
+				cr_assert_eq(all & parts, 0, "shift %u chunk %u", shift, chunk);
+				all |= parts;
+				nr += parts != 0;
+			}
+			cr_assert_eq(all, 0xffff, "shift %u chunk %u: %x", shift, chunk, all);
+			cr_assert_leq(nr, 1u << shift);
+		}
+	}
+}
