@@ -80,6 +80,8 @@ static void register_thread(struct lift_thread *t)
 
 bool lift_thread_enter(bool wants_memory)
 {
+	/* More than libc frees for a thread that ends: its buffers, and a few for its TLS. */
+	enum { AT_ITS_END = 200 };
 	struct lift_thread *t = &lift_thread_self;
 	int saved;
 
@@ -101,7 +103,7 @@ bool lift_thread_enter(bool wants_memory)
 		return false;
 	}
 	saved = errno;
-	if (t->state == LIFT_THREAD_NEW && wants_memory)
+	if (t->state == LIFT_THREAD_NEW && (wants_memory || t->frees++ > AT_ITS_END))
 		register_thread(t);
 	/* A thread without a slot keeps the lock as long as its call lasts: no fork happens
 	 * meanwhile. */

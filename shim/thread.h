@@ -48,7 +48,8 @@ struct lift_thread {
 	uint8_t inside;       /* in mimalloc by the slow way, or in the functions below */
 	uint16_t starved;     /* requests left that go to libc at once */
 	uint16_t starve_step;
-	uint64_t mask; /* signals to unblock, while the lock is held */
+	uint16_t frees; /* calls before it was registered */
+	uint64_t mask;  /* signals to unblock, while the lock is held */
 };
 
 extern __attribute__((visibility("hidden"),
