@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <numaif.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -30,11 +29,6 @@ static long result(long ret)
 		return ret;
 	errno = (int)-ret;
 	return -1;
-}
-
-static bool placing(void)
-{
-	return unlikely(atomic_load_explicit(&lift_placing, memory_order_relaxed));
 }
 
 static void sandboxed(void)
@@ -55,7 +49,7 @@ LIFT_EXPORT long mbind(void *start, unsigned long len, int mode, const unsigned 
 			(start, len, mode, nodes, maxnode, flags));
 	ret = lift_syscall(
 		SYS_mbind, (long)start, (long)len, mode, (long)nodes, (long)maxnode, flags);
-	if (ret == 0 && placing())
+	if (ret == 0 && lift_place_active())
 		lift_place_range_taken((uintptr_t)start, len);
 	return result(ret);
 }
@@ -68,7 +62,7 @@ LIFT_EXPORT long set_mempolicy(int mode, const unsigned long *nodes, unsigned lo
 		return LIFT_NEXT(set_mempolicy, long, (int, const unsigned long *, unsigned long),
 			(mode, nodes, maxnode));
 	ret = lift_syscall(SYS_set_mempolicy, mode, (long)nodes, (long)maxnode, 0, 0, 0);
-	if (ret == 0 && placing())
+	if (ret == 0 && lift_place_active())
 		lift_place_thread_policy(mode);
 	return result(ret);
 }
@@ -110,7 +104,7 @@ LIFT_EXPORT long syscall(long nr, ...)
 		lift_heap_is_caller(__builtin_return_address(0)))
 		return -1;
 	ret = lift_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
-	if (placing() && ret == 0) {
+	if (lift_place_active() && ret == 0) {
 		if (nr == SYS_mbind)
 			lift_place_range_taken((uintptr_t)a[0], (size_t)a[1]);
 		else if (nr == SYS_set_mempolicy)

@@ -5,7 +5,6 @@
  * mapped, by the file system it lies on, which also works for descriptors that came from elsewhere.
  */
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/shm.h>
 
@@ -14,11 +13,6 @@
 #include "shim/next.h"
 #include "shim/os/rawsys.h"
 #include "shim/place.h"
-
-static bool placing(void)
-{
-	return unlikely(atomic_load_explicit(&lift_placing, memory_order_relaxed));
-}
 
 LIFT_EXPORT void *shmat(int id, const void *addr, int flags)
 {
@@ -32,7 +26,7 @@ LIFT_EXPORT void *shmat(int id, const void *addr, int flags)
 		errno = (int)-ret;
 		return (void *)-1;
 	}
-	if (placing() && lift_syscall(SYS_shmctl, id, IPC_STAT, (long)&ds, 0, 0, 0) == 0)
+	if (lift_place_active() && lift_syscall(SYS_shmctl, id, IPC_STAT, (long)&ds, 0, 0, 0) == 0)
 		lift_place_attached((uintptr_t)ret, ds.shm_segsz);
 	return (void *)ret;
 }
@@ -43,7 +37,7 @@ LIFT_EXPORT int shmdt(const void *addr)
 
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_shmdt))
 		return LIFT_NEXT(shmdt, int, (const void *), (addr));
-	if (placing())
+	if (lift_place_active())
 		lift_place_detached((uintptr_t)addr);
 	ret = lift_syscall(SYS_shmdt, (long)addr, 0, 0, 0, 0, 0);
 	if (unlikely(lift_syserr(ret))) {

@@ -175,7 +175,7 @@ static void refresh(void)
 
 static bool machine(void)
 {
-	return m.read ? atomic_load_explicit(&lift_placing, memory_order_relaxed) : read_machine();
+	return m.read ? lift_place_active() : read_machine();
 }
 
 void lift_place_boot(unsigned nodes)
@@ -826,7 +826,7 @@ void lift_place_start(void)
 {
 	if (lift_config_now()->pagecache.kind == LIFT_PAGECACHE_OFF || !lift_registry_enter())
 		return;
-	if (atomic_load_explicit(&lift_placing, memory_order_relaxed) && machine()) {
+	if (lift_place_active() && machine()) {
 		pagecache_start();
 		place_early_heap();
 	}

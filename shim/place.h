@@ -11,13 +11,21 @@
 #ifndef NUMALIFT_SHIM_PLACE_H
 #define NUMALIFT_SHIM_PLACE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "policy/types.h"
+#include "shim/compiler.h"
 
 extern __attribute__((visibility("hidden"))) _Atomic bool lift_placing;
+
+/* The one question that the mapping calls ask on every machine. */
+static inline bool lift_place_active(void)
+{
+	return unlikely(atomic_load_explicit(&lift_placing, memory_order_relaxed));
+}
 
 /* From lift_boot(). nodes: how many there are with memory; 1 or 0 turns placement off. */
 void lift_place_boot(unsigned nodes);

@@ -51,7 +51,6 @@ static void close_limit(struct lift_thread *t)
 static void thread_ends(void *arg)
 {
 	struct lift_thread *t = arg;
-
 	uint64_t mask;
 
 	t->inside = 1;

@@ -2,7 +2,6 @@
 #include "shim/vm.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 
 #include "shim/compiler.h"
@@ -10,11 +9,6 @@
 #include "shim/os/sys.h"
 #include "shim/place.h"
 #include "shim/registry.h"
-
-static inline bool placing(void)
-{
-	return unlikely(atomic_load_explicit(&lift_placing, memory_order_relaxed));
-}
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -24,20 +18,20 @@ static inline bool placing(void)
 /* ENOMEM can mean vm.max_map_count, of which placement has a share; the program goes first. */
 static bool worth_another_try(long ret)
 {
-	return unlikely(ret == -ENOMEM) && placing() && lift_place_give_mappings_back();
+	return unlikely(ret == -ENOMEM) && lift_place_active() && lift_place_give_mappings_back();
 }
 
 long lift_vm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	/* Pages that mmap itself populates would lie where they are before they are bound. */
-	bool late = placing() && (flags & MAP_POPULATE) && !(flags & (MAP_LOCKED | MAP_NONBLOCK)) &&
-		    lift_place_populates_late();
+	bool late = lift_place_active() && (flags & MAP_POPULATE) &&
+		    !(flags & (MAP_LOCKED | MAP_NONBLOCK)) && lift_place_populates_late();
 	int how = late ? flags & ~MAP_POPULATE : flags;
 	long ret = lift_sys_mmap(addr, len, prot, how, fd, off);
 
 	if (worth_another_try(ret))
 		ret = lift_sys_mmap(addr, len, prot, how, fd, off);
-	if (!placing() || lift_syserr(ret))
+	if (!lift_place_active() || lift_syserr(ret))
 		return ret;
 	lift_place_mapped((uintptr_t)ret, len, prot, flags, fd);
 	if (late)
@@ -51,7 +45,7 @@ long lift_vm_unmap(void *addr, size_t len)
 	long ret;
 
 	/* Before the call: afterwards the range may be another thread's new mapping already. */
-	if (placing())
+	if (lift_place_active())
 		lift_place_unmapped((uintptr_t)addr, len);
 	ret = lift_sys_munmap(addr, len);
 	return worth_another_try(ret) ? lift_sys_munmap(addr, len) : ret;
@@ -63,7 +57,7 @@ long lift_vm_protect(void *addr, size_t len, int prot)
 
 	if (worth_another_try(ret))
 		ret = lift_sys_mprotect(addr, len, prot);
-	if (placing() && ret == 0 && prot != PROT_NONE)
+	if (lift_place_active() && ret == 0 && prot != PROT_NONE)
 		lift_place_opened((uintptr_t)addr, len);
 	return ret;
 }
@@ -159,7 +153,7 @@ static size_t whole_pages(size_t len)
 static long remap_once(void *old, size_t old_len, size_t new_len, int flags, void *new_addr)
 {
 	/* Both ranges change hands at once, so the registry's lock is held across the call. */
-	bool tracked = placing() && lift_registry_enter();
+	bool tracked = lift_place_active() && lift_registry_enter();
 	size_t keep =
 		old_len < new_len ? old_len : new_len; /* the kernel cuts off the rest first */
 	long ret = lift_sys_mremap(old, old_len, new_len, flags, new_addr);
@@ -189,19 +183,19 @@ long lift_vm_map_block(size_t len)
 	long ret = lift_sys_mmap(
 		NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (placing() && !lift_syserr(ret))
+	if (lift_place_active() && !lift_syserr(ret))
 		lift_place_block((uintptr_t)ret, len);
 	return ret;
 }
 
 void lift_vm_heap_mapped(uintptr_t start, size_t len)
 {
-	if (placing())
+	if (lift_place_active())
 		lift_place_heap(start, len);
 }
 
 void lift_vm_heap_unmapped(uintptr_t start, size_t len)
 {
-	if (placing())
+	if (lift_place_active())
 		lift_place_unmapped(start, len);
 }

@@ -55,17 +55,6 @@ char *lift_env_get(const char *name)
 	return NULL;
 }
 
-const char *lift_env_at(size_t i)
-{
-	char **envp = envp_of();
-
-	for (; envp && *envp; envp++) {
-		if (i-- == 0)
-			return *envp;
-	}
-	return NULL;
-}
-
 const char *lift_env_program(void)
 {
 	const char *path = (const char *)auxv_value(AT_EXECFN, 0);

@@ -16,9 +16,6 @@
  */
 char *lift_env_get(const char *name);
 
-/* The i-th "NAME=value" of the original environment, or NULL past the end. */
-const char *lift_env_at(size_t i);
-
 /* Last component of the path that was executed; "" when unknown. */
 const char *lift_env_program(void);
 
