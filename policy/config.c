@@ -16,7 +16,13 @@ enum kind {
 	KIND_BATCH,
 	KIND_PAGECACHE,
 	KIND_SCOPE,
-	KIND_WEIGHTS
+	KIND_WEIGHTS,
+	KIND_PROMOTE,
+	KIND_SAMPLER,
+	KIND_BUDGET,
+	KIND_WINDOW,
+	KIND_LIMIT,
+	KIND_STATS
 };
 
 /* One word each; no row repeats what another says. */
@@ -41,6 +47,25 @@ enum kind {
 	ROW("NUMALIFT_PAGECACHE", KIND_PAGECACHE, pagecache, "off",                                \
 		"off|interleave|all|fast or node numbers and ranges like 0-1,3",                   \
 		"Where page cache goes that the program fills.")                                   \
+	ROW("NUMALIFT_PROMOTE", KIND_PROMOTE, promote, "on", "on|off|track",                       \
+		"Whether hot pages are lifted out of slow tiers, or only watched.")                \
+	ROW("NUMALIFT_SAMPLER", KIND_SAMPLER, sampler, "auto",                                     \
+		"auto|rwp|wp+refs|wp|refs|dirty|damon|kernel",                                     \
+		"How it is found out which pages are hot.")                                        \
+	ROW("NUMALIFT_BUDGET", KIND_BUDGET, budget_ppm, "3%",                                      \
+		"a percentage of one CPU, 0.1%..100%",                                             \
+		"What sampling and moving may cost, the faults it causes included.")               \
+	ROW("NUMALIFT_WINDOW", KIND_WINDOW, window_bytes, "auto",                                  \
+		"auto, 0, or a multiple of 4K up to 2M",                                           \
+		"How much beside a hot page is promoted in advance.")                              \
+	ROW("NUMALIFT_FAST_LIMIT", KIND_LIMIT, fast_limit_bytes, "none",                           \
+		"none, or a size like 8G",                                                         \
+		"How much memory a process may have on fast nodes before it has to make room.")    \
+	ROW("NUMALIFT_RATE", KIND_LIMIT, rate_bytes, "none", "none, or a size like 200M",          \
+		"How much may be moved in a second.")                                              \
+	ROW("NUMALIFT_STATS", KIND_STATS, stats, "auto",                                           \
+		"auto|off|an absolute path, %p is the process",                                    \
+		"Where the statistics page is, which numalift stat reads.")                        \
 	ROW("NUMALIFT_SCOPE", KIND_SCOPE, scope, "", "program names like a,b*; !name is left out", \
 		"Programs that are served; all if empty.")                                         \
 	ROW("NUMALIFT_INHERIT", KIND_SWITCH, inherit, "on", ACCEPTED_SWITCH,                       \
@@ -491,6 +516,132 @@ static int parse_weights(struct lift_scan *s, struct lift_weights *ret, struct t
 	return 0;
 }
 
+static int parse_promote(struct lift_scan *s, enum lift_promote_mode *ret, struct trouble *t)
+{
+	static const char *const words[] = {
+		[LIFT_PROMOTE_OFF] = "off",
+		[LIFT_PROMOTE_ON] = "on",
+		[LIFT_PROMOTE_TRACK] = "track",
+	};
+	int i = take_word(s, "", words, 3);
+
+	if (i < 0)
+		return refuse_token(t, -EINVAL, "unknown word", s, "");
+	*ret = (enum lift_promote_mode)i;
+	return 0;
+}
+
+const char *lift_sampler_choice_name(enum lift_sampler_choice choice)
+{
+	static const char *const words[] = {
+		[LIFT_SAMPLER_AUTO] = "auto",
+		[LIFT_SAMPLER_RWP] = "rwp",
+		[LIFT_SAMPLER_WP_REFS] = "wp+refs",
+		[LIFT_SAMPLER_WP] = "wp",
+		[LIFT_SAMPLER_REFS] = "refs",
+		[LIFT_SAMPLER_DIRTY] = "dirty",
+		[LIFT_SAMPLER_DAMON] = "damon",
+		[LIFT_SAMPLER_KERNEL] = "kernel",
+	};
+
+	return choice < LIFT_SAMPLER_CHOICES ? words[choice] : "?";
+}
+
+static int parse_sampler(struct lift_scan *s, enum lift_sampler_choice *ret, struct trouble *t)
+{
+	const char *words[LIFT_SAMPLER_CHOICES];
+	int i;
+
+	for (i = 0; i < LIFT_SAMPLER_CHOICES; i++)
+		words[i] = lift_sampler_choice_name((enum lift_sampler_choice)i);
+	i = take_word(s, "", words, LIFT_SAMPLER_CHOICES);
+	if (i < 0)
+		return refuse_token(t, -EINVAL, "unknown sampler", s, "");
+	*ret = (enum lift_sampler_choice)i;
+	return 0;
+}
+
+/* 3, 3%, 0.5%: in millionths. */
+static int parse_budget(struct lift_scan *s, uint64_t *ret, struct trouble *t)
+{
+	enum { PPM_PER_PERCENT = 10000 };
+	struct lift_scan item = *s;
+	uint64_t ppm;
+	uint64_t unit = PPM_PER_PERCENT / 10;
+	uint64_t whole;
+	int rc = lift_scan_number(s, 10, 1000, &whole);
+
+	if (rc == -ERANGE)
+		return refuse_token(t, rc, "out of range", &item, "");
+	if (rc < 0)
+		return refuse_token(t, rc, "not a percentage", &item, "");
+	ppm = whole * PPM_PER_PERCENT;
+	if (lift_scan_byte(s, '.')) {
+		for (; !lift_scan_done(s) && lift_scan_is_digit(*s->p); s->p++, unit /= 10)
+			ppm += lift_scan_digit(*s->p) * unit;
+	}
+	lift_scan_byte(s, '%');
+	if (!lift_scan_done(s))
+		return refuse_token(t, -EINVAL, "not a percentage", &item, "");
+	if (ppm < PPM_PER_PERCENT / 10 || ppm > 100 * PPM_PER_PERCENT)
+		return refuse_token(t, -ERANGE, "out of range", &item, "");
+	*ret = ppm;
+	return 0;
+}
+
+static int parse_window(struct lift_scan *s, uint64_t *ret, struct trouble *t)
+{
+	static const char *const words[] = {"auto"};
+	struct lift_scan item = *s;
+	int rc;
+
+	if (take_word(s, "", words, 1) == 0) {
+		*ret = LIFT_WINDOW_AUTO;
+		return 0;
+	}
+	rc = parse_size(s, "", ret, t);
+	if (rc < 0)
+		return rc;
+	if (*ret % (4 * LIFT_KIB) != 0)
+		return refuse_token(t, -EINVAL, "not a multiple of 4K", &item, "");
+	if (*ret > LIFT_HUGE_BYTES)
+		return refuse_token(t, -ERANGE, "out of range", &item, "");
+	return 0;
+}
+
+static int parse_limit(struct lift_scan *s, uint64_t *ret, struct trouble *t)
+{
+	static const char *const words[] = {"none"};
+
+	if (take_word(s, "", words, 1) == 0) {
+		*ret = LIFT_NO_LIMIT;
+		return 0;
+	}
+	return parse_size(s, "", ret, t);
+}
+
+static int parse_stats(struct lift_scan *s, struct lift_stats_path *ret, struct trouble *t)
+{
+	static const char *const words[] = {"off", "auto"};
+	int i = take_word(s, "", words, 2);
+	size_t len = lift_scan_left(s);
+
+	if (i >= 0) {
+		memcpy(ret->text, words[i], strlen(words[i]) + 1);
+		return 0;
+	}
+	if (*s->p != '/')
+		return refuse_token(t, -EINVAL, "not an absolute path", s, "");
+	if (len >= sizeof(ret->text))
+		return refuse(t, -ERANGE, "path too long", s->p, len);
+	if (lift_scan_find(s->p, len, '\0'))
+		return refuse(t, -EINVAL, "not a path", s->p, len);
+	memcpy(ret->text, s->p, len);
+	ret->text[len] = '\0';
+	s->p += len;
+	return 0;
+}
+
 /* Room for any option's value, so that a value is complete before the config is touched. */
 union value {
 	bool flag;
@@ -501,6 +652,9 @@ union value {
 	struct lift_pagecache_option pagecache;
 	struct lift_scope scope;
 	struct lift_weights weights;
+	enum lift_promote_mode promote;
+	enum lift_sampler_choice sampler;
+	struct lift_stats_path stats;
 };
 
 /* Parses all of @s into *v, which is zeroed, and says how much of it the option's member is. */
@@ -543,6 +697,30 @@ static int parse_kind(
 	case KIND_WEIGHTS:
 		*ret_size = sizeof(v->weights);
 		rc = nothing ? 0 : parse_weights(s, &v->weights, t);
+		break;
+	case KIND_PROMOTE:
+		*ret_size = sizeof(v->promote);
+		rc = parse_promote(s, &v->promote, t);
+		break;
+	case KIND_SAMPLER:
+		*ret_size = sizeof(v->sampler);
+		rc = parse_sampler(s, &v->sampler, t);
+		break;
+	case KIND_BUDGET:
+		*ret_size = sizeof(v->bytes);
+		rc = parse_budget(s, &v->bytes, t);
+		break;
+	case KIND_WINDOW:
+		*ret_size = sizeof(v->bytes);
+		rc = parse_window(s, &v->bytes, t);
+		break;
+	case KIND_LIMIT:
+		*ret_size = sizeof(v->bytes);
+		rc = parse_limit(s, &v->bytes, t);
+		break;
+	case KIND_STATS:
+		*ret_size = sizeof(v->stats);
+		rc = parse_stats(s, &v->stats, t);
 		break;
 	}
 	if (rc == 0 && !lift_scan_done(s))

@@ -92,6 +92,37 @@ struct lift_weights {
 	struct lift_node_weight item[LIFT_TOPO_NODES];
 };
 
+enum lift_promote_mode {
+	LIFT_PROMOTE_OFF,
+	LIFT_PROMOTE_ON,
+	LIFT_PROMOTE_TRACK /* samples and reports, moves nothing */
+};
+
+enum lift_sampler_choice {
+	LIFT_SAMPLER_AUTO, /* the best that works here */
+	LIFT_SAMPLER_RWP,
+	LIFT_SAMPLER_WP_REFS,
+	LIFT_SAMPLER_WP,
+	LIFT_SAMPLER_REFS,
+	LIFT_SAMPLER_DIRTY,
+	LIFT_SAMPLER_DAMON,
+	LIFT_SAMPLER_KERNEL,
+	LIFT_SAMPLER_CHOICES
+};
+
+/* As written in NUMALIFT_SAMPLER. */
+const char *lift_sampler_choice_name(enum lift_sampler_choice choice);
+
+#define LIFT_WINDOW_AUTO UINT64_MAX
+#define LIFT_NO_LIMIT UINT64_MAX
+
+#define LIFT_STATS_PATH_BYTES 256
+
+/* NUMALIFT_STATS: "auto", "off" or an absolute path, terminated. */
+struct lift_stats_path {
+	char text[LIFT_STATS_PATH_BYTES];
+};
+
 /* The kernel's own limit for a weighted-interleave weight is 255; chunks have no such limit. */
 #define LIFT_WEIGHT_MAX 1000000
 
@@ -106,6 +137,13 @@ struct lift_config {
 	struct lift_pagecache_option pagecache; /* NUMALIFT_PAGECACHE */
 	struct lift_scope scope;                /* NUMALIFT_SCOPE */
 	struct lift_weights weights;            /* NUMALIFT_WEIGHTS */
+	enum lift_promote_mode promote;         /* NUMALIFT_PROMOTE */
+	enum lift_sampler_choice sampler;       /* NUMALIFT_SAMPLER */
+	uint64_t budget_ppm;                    /* NUMALIFT_BUDGET, of one CPU */
+	uint64_t window_bytes;                  /* NUMALIFT_WINDOW; LIFT_WINDOW_AUTO: adaptive */
+	uint64_t fast_limit_bytes;              /* NUMALIFT_FAST_LIMIT; or LIFT_NO_LIMIT */
+	uint64_t rate_bytes;                    /* NUMALIFT_RATE, per second; or LIFT_NO_LIMIT */
+	struct lift_stats_path stats;           /* NUMALIFT_STATS */
 };
 
 /* One row of the option table. All strings are static. */

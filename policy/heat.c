@@ -600,6 +600,29 @@ void lift_heat_count(
 		count_page(h, c, i, step, census);
 }
 
+uint64_t lift_heat_used(const struct lift_heat *h)
+{
+	return ((uint64_t)h->mask + 1) * sizeof(*h->index) +
+	       (uint64_t)h->nr_chunks * sizeof(*h->chunk) +
+	       (uint64_t)h->top_pages * (sizeof(*h->pages) + sizeof(*h->free_page));
+}
+
+void lift_heat_by_slot(const struct lift_heat *h, uint64_t *ret)
+{
+	memset(ret, 0, LIFT_SLOTS * sizeof(*ret));
+	for (uint32_t n = 0; n < h->nr_chunks; n++) {
+		const struct lift_chunk *c = &h->chunk[n];
+		unsigned step = c->pages == LIFT_NO_PAGES ? LIFT_CHUNK_PAGES : 1;
+
+		for (unsigned i = 0; i < LIFT_CHUNK_PAGES; i += step) {
+			unsigned slot = lift_heat_where(h, c, i) & LIFT_WHERE_MASK;
+
+			if (slot < LIFT_SLOTS)
+				ret[slot] += step;
+		}
+	}
+}
+
 bool lift_heat_check(const struct lift_heat *h)
 {
 	uint64_t used = 0;

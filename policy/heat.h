@@ -252,6 +252,12 @@ void lift_heat_sample(struct lift_heat *h, struct lift_chunk *c, struct lift_tal
 void lift_heat_count(
 	const struct lift_heat *h, const struct lift_chunk *c, struct lift_census *census);
 
+/* Bytes of the records that are in use. */
+uint64_t lift_heat_used(const struct lift_heat *h);
+
+/* Pages that are on each slot, into ret[LIFT_SLOTS]. */
+void lift_heat_by_slot(const struct lift_heat *h, uint64_t *ret);
+
 /* Every invariant, in O(n). For tests, fuzzers and debug builds. */
 bool lift_heat_check(const struct lift_heat *h);
 

@@ -57,7 +57,12 @@ void lift_promote_add(struct lift_promote *p, struct lift_range range)
 
 	if (lift_range_empty(range))
 		return;
-	while (base < range.end && lift_heat_add(&p->heat, base)) {
+	while (base < range.end) {
+		struct lift_chunk *c = lift_heat_add(&p->heat, base);
+
+		if (!c)
+			break;
+		c->flags |= LIFT_CHUNK_UNKNOWN;
 		if (base > UINTPTR_MAX - LIFT_CHUNK_BYTES)
 			break;
 		base += LIFT_CHUNK_BYTES;

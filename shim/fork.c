@@ -15,6 +15,7 @@
 #include "shim/lock.h"
 #include "shim/registry.h"
 #include "shim/thread.h"
+#include "shim/worker.h"
 
 static void prepare(void)
 {
@@ -33,6 +34,7 @@ static void child(void)
 	lift_lock_adopt();
 	lift_registry_fork_child();
 	lift_thread_fork_child();
+	lift_worker_fork_child();
 }
 
 void lift_fork_init(void)

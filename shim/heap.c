@@ -116,7 +116,7 @@ static void first_spare(uintptr_t near)
 	if (atomic_load_explicit(&spare_wanted, memory_order_relaxed))
 		make_spare(near);
 	if (!atomic_load_explicit(&spare, memory_order_relaxed))
-		lift_thread_all_slow();
+		lift_thread_all_slow(LIFT_SLOW_NO_SPARE);
 }
 
 /* mimalloc got memory by the slow way: if the spare was used up there may be another one now. */
@@ -127,7 +127,7 @@ static void keep_spare(void)
 		return;
 	make_spare((uintptr_t)4 << 40);
 	if (atomic_load_explicit(&spare, memory_order_relaxed))
-		lift_thread_all_fast();
+		lift_thread_all_fast(LIFT_SLOW_NO_SPARE);
 }
 
 bool lift_heap_drop_spare(void)
@@ -136,7 +136,7 @@ bool lift_heap_drop_spare(void)
 
 	if (!s)
 		return false;
-	lift_thread_all_slow();
+	lift_thread_all_slow(LIFT_SLOW_NO_SPARE);
 	(void)lift_sys_munmap((void *)s, LIFT_GRANULE);
 	return true;
 }
@@ -149,7 +149,7 @@ LIFT_COLD static long out_of_memory(long err, size_t want, int prot)
 	if (!lift_thread_came_fast())
 		return err; /* the caller sees the NULL and asks libc */
 	s = want == LIFT_GRANULE ? atomic_exchange_explicit(&spare, 0, memory_order_acq_rel) : 0;
-	lift_thread_all_slow();
+	lift_thread_all_slow(LIFT_SLOW_NO_SPARE);
 	if (s && lift_sys_mprotect((void *)s, want, prot) == 0) {
 		lift_vm_heap_mapped(s, want);
 		mark(lift_heap_bits, s, s + want, true);
@@ -375,6 +375,7 @@ static inline void *take(enum kind kind, size_t align, size_t n)
 
 	if (too_large(n))
 		return NULL;
+	lift_worker_poke();
 	p = ours(kind, align, n);
 	return likely(p != NULL) ? p : ours_failed(kind, align, n);
 }

@@ -18,6 +18,7 @@
 #include "shim/next.h"
 #include "shim/os/rawsys.h"
 #include "shim/vm.h"
+#include "shim/worker.h"
 
 #define FROM_MIMALLOC() lift_heap_is_caller(__builtin_return_address(0))
 
@@ -121,6 +122,8 @@ LIFT_EXPORT int mlockall(int flags)
 
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_mlockall))
 		return LIFT_NEXT(mlockall, int, (int), (flags));
+	/* What is locked is not moved, and the worker's address space is not to be locked. */
+	lift_worker_end();
 	ret = lift_syscall(SYS_mlockall, flags, 0, 0, 0, 0, 0);
 
 	if (ret == -ENOMEM) {

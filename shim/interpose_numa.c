@@ -18,10 +18,12 @@
 
 #include "shim/compiler.h"
 #include "shim/heap.h"
+#include "shim/interpose.h"
 #include "shim/lifecycle.h"
 #include "shim/next.h"
 #include "shim/os/rawsys.h"
 #include "shim/place.h"
+#include "shim/worker.h"
 
 static long result(long ret)
 {
@@ -33,6 +35,7 @@ static long result(long ret)
 
 static void sandboxed(void)
 {
+	lift_worker_sandboxed();
 	lift_place_sandboxed();
 	lift_heap_sandboxed();
 }
@@ -103,6 +106,11 @@ LIFT_EXPORT long syscall(long nr, ...)
 	if (unlikely(nr == SYS_getcpu) && lift_heap_in_sandbox() &&
 		lift_heap_is_caller(__builtin_return_address(0)))
 		return -1;
+	if (unlikely(nr == SYS_unshare || nr == SYS_setns) && !lift_aside())
+		return result(lift_ns_call(nr, a[0], a[1]));
+	/* What the program registers with a userfaultfd of its own must not be taken already. */
+	if (unlikely(nr == SYS_userfaultfd) && !lift_aside())
+		lift_worker_end();
 	ret = lift_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (lift_place_active() && ret == 0) {
 		if (nr == SYS_mbind)

@@ -21,6 +21,7 @@
 #include "shim/os/topo_sysfs.h"
 #include "shim/place.h"
 #include "shim/thread.h"
+#include "shim/worker.h"
 
 int lift_mode_now = LIFT_MODE_BOOT;
 
@@ -166,6 +167,7 @@ static void boot(void)
 				top = node + 1;
 		}
 		lift_place_boot(nr);
+		lift_worker_boot(nr);
 		if (nr > 1 && large_blocks_differ())
 			lift_heap_large_min = LIFT_LARGE_BYTES;
 		lift_heap_boot(nr > 1 ? top : 1, others_are_ours());
@@ -241,6 +243,7 @@ __attribute__((constructor(101))) static void start(void)
 		lift_foreign_init();
 		lift_fork_init();
 		lift_place_start();
+		lift_worker_constructed();
 		if (!config.inherit)
 			disinherit();
 	}

@@ -12,6 +12,7 @@
 #define LINE_MAX_BYTES 500
 #define EARLY_BYTES 2048
 
+static __thread bool elsewhere __attribute__((tls_model("initial-exec")));
 static _Atomic int level_now = LIFT_LOG_WARN;
 static _Atomic int opened;
 static _Atomic int gave_up;
@@ -101,12 +102,22 @@ static void format(struct out *o, const char *fmt, va_list ap)
  */
 static void write_line(const char *s, size_t len)
 {
+	int fd = elsewhere ? lift_sys_borrow_fd(2) : 2;
 	uint64_t dev;
 	uint64_t ino;
 
-	if (lift_sys_file_id(2, &dev, &ino) && dev == stderr_dev && ino == stderr_ino &&
-		lift_sys_can_write(2))
-		(void)lift_sys_write(2, s, len);
+	if (fd < 0)
+		return;
+	if (lift_sys_file_id(fd, &dev, &ino) && dev == stderr_dev && ino == stderr_ino &&
+		lift_sys_can_write(fd))
+		(void)lift_sys_write(fd, s, len);
+	if (elsewhere)
+		(void)lift_sys_close(fd);
+}
+
+void lift_log_elsewhere(void)
+{
+	elsewhere = true;
 }
 
 static void emit(const char *fmt, va_list ap)

@@ -19,6 +19,12 @@ bool lift_log_enabled(int level);
 /* Format: %s (NULL is "(null)"), %d, %u, %lu, %lx, %zu, %p, %%; nothing else. Cut at 500 bytes. */
 __attribute__((format(printf, 2, 3))) void lift_log(int level, const char *fmt, ...);
 
+/*
+ * The calling thread has a table of descriptors of its own: what it says goes to the stderr of the
+ * program's main thread all the same.
+ */
+void lift_log_elsewhere(void);
+
 /* From the constructor: writes what was kept, and from now on writes at once. */
 void lift_log_open(void);
 

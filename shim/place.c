@@ -16,6 +16,7 @@
 #include "shim/os/rawsys.h"
 #include "shim/os/sys.h"
 #include "shim/os/topo_sysfs.h"
+#include "shim/promoter.h"
 #include "shim/registry.h"
 
 #define PAGE ((size_t)4096)
@@ -755,6 +756,7 @@ void lift_place_thread_policy(int mode)
 		return;
 	(void)unbind_all(false);
 	lift_registry_leave();
+	lift_promoter_keep_off();
 }
 
 bool lift_place_give_mappings_back(void)
@@ -768,6 +770,57 @@ bool lift_place_give_mappings_back(void)
 	m.no_chunks = true;
 	lift_registry_leave();
 	return any;
+}
+
+/* --- what the worker asks --- */
+
+bool lift_place_machine(struct lift_place_machine *ret)
+{
+	struct lift_nodeset nodes = {{0}};
+	int mode = LIFT_MPOL_DEFAULT;
+	bool ok;
+
+	if (!lift_registry_enter())
+		return false;
+	ok = machine();
+	if (ok) {
+		(void)reread_allowed();
+		ret->topo = m.topo;
+		ret->tiers = m.tiers;
+		ret->allowed = m.view.allowed;
+		ret->task_mode = thread_policy();
+		if (ret->task_mode != LIFT_MPOL_DEFAULT &&
+			lift_sys_get_mempolicy(&mode, &nodes, NULL) >= 0 &&
+			(mode & ~LIFT_MPOL_F_MASK) == LIFT_MPOL_BIND)
+			lift_nodeset_and(&ret->allowed, &ret->allowed, &nodes);
+	}
+	lift_registry_leave();
+	return ok;
+}
+
+/* Did the user name the nodes of this region? By its size: of what was merged since, roughly. */
+static bool by_name(const struct lift_region_info *info)
+{
+	const struct lift_place_rule *rule =
+		lift_config_rule(lift_config_now(), info->cls, lift_range_bytes(info->range));
+
+	return info->kind != LIFT_PLACE_NONE && rule && rule->how != LIFT_HOW_LOCAL &&
+	       rule->how != LIFT_HOW_INTERLEAVE;
+}
+
+size_t lift_place_fixed(struct lift_range *ret, size_t max)
+{
+	const struct lift_region *r;
+	size_t nr = 0;
+
+	if (!lift_registry_enter())
+		return 0;
+	for (r = lift_regions_first(lift_registry_regions(), 0); r && nr < max;
+		r = lift_regions_next(r))
+		if ((r->info.flags & REGION_TAKEN) || by_name(&r->info))
+			ret[nr++] = r->info.range;
+	lift_registry_leave();
+	return nr;
 }
 
 /* --- page cache --- */

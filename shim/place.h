@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "policy/tiers.h"
+#include "policy/topology.h"
 #include "policy/types.h"
 #include "shim/compiler.h"
 
@@ -73,6 +75,25 @@ bool lift_place_give_mappings_back(void);
 /* True when memory can be populated after it is bound (madvise, 5.14), instead of by mmap itself.
  */
 bool lift_place_populates_late(void);
+
+/*
+ * For the worker: the machine as placement sees it, read if it has not been yet. allowed: nodes of
+ * the cpuset, and of the calling thread's own policy if it is one that binds. False when there is
+ * nothing to place on.
+ */
+struct lift_place_machine {
+	struct lift_topology topo;
+	struct lift_tiers tiers;
+	struct lift_nodeset allowed;
+	int task_mode; /* the calling thread's own policy; LIFT_MPOL_DEFAULT: it has none */
+};
+bool lift_place_machine(struct lift_place_machine *ret);
+
+/*
+ * For the worker: memory whose place was chosen by the program's own mbind or by the user's naming
+ * nodes, ascending, at most max ranges. How many.
+ */
+size_t lift_place_fixed(struct lift_range *ret, size_t max);
 
 /* Nothing is placed any more in this process. Async-signal-safe. */
 void lift_place_stop(void);

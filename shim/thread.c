@@ -145,14 +145,29 @@ bool lift_thread_came_fast(void)
 	return !lift_thread_self.inside;
 }
 
-void lift_thread_all_slow(void)
+static _Atomic unsigned slow_reasons;
+
+/* Whoever changes the reasons last has the last word about the mask, too. */
+static void set_mask(void)
 {
-	atomic_store_explicit(&lift_thread_mask, 0, memory_order_relaxed);
+	unsigned seen;
+
+	do {
+		seen = atomic_load(&slow_reasons);
+		atomic_store(&lift_thread_mask, seen ? 0 : SIZE_MAX);
+	} while (seen != atomic_load(&slow_reasons));
 }
 
-void lift_thread_all_fast(void)
+void lift_thread_all_slow(enum lift_slow why)
 {
-	atomic_store_explicit(&lift_thread_mask, SIZE_MAX, memory_order_relaxed);
+	atomic_fetch_or(&slow_reasons, (unsigned)why);
+	set_mask();
+}
+
+void lift_thread_all_fast(enum lift_slow why)
+{
+	atomic_fetch_and(&slow_reasons, ~(unsigned)why);
+	set_mask();
 }
 
 void lift_thread_fork_prepare(void)

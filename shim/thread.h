@@ -90,10 +90,14 @@ void lift_thread_fed(void);
  * all. */
 bool lift_thread_came_fast(void);
 
-/* Sends every thread the slow way until lift_thread_all_fast(). From mimalloc's mmap hook, fast
- * path. */
-void lift_thread_all_slow(void);
-void lift_thread_all_fast(void);
+/* Sends every thread the slow way until lift_thread_all_fast() has taken all reasons back.
+ * Async-signal-safe. */
+enum lift_slow {
+	LIFT_SLOW_NO_SPARE = 1, /* no memory for a request on the fast path (heap.c) */
+	LIFT_SLOW_WORKER = 2,   /* the worker waits for a call to be started from (worker.c) */
+};
+void lift_thread_all_slow(enum lift_slow why);
+void lift_thread_all_fast(enum lift_slow why);
 
 /* True in the child of a process in which other threads used the heap. Async-signal-safe. */
 bool lift_thread_heap_closed(void);

@@ -9,6 +9,7 @@
 #include "shim/os/sys.h"
 #include "shim/place.h"
 #include "shim/registry.h"
+#include "shim/worker.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -31,6 +32,8 @@ long lift_vm_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off
 
 	if (worth_another_try(ret))
 		ret = lift_sys_mmap(addr, len, prot, how, fd, off);
+	if (prot != PROT_NONE)
+		lift_worker_mapped(len);
 	if (!lift_place_active() || lift_syserr(ret))
 		return ret;
 	lift_place_mapped((uintptr_t)ret, len, prot, flags, fd);
@@ -57,8 +60,11 @@ long lift_vm_protect(void *addr, size_t len, int prot)
 
 	if (worth_another_try(ret))
 		ret = lift_sys_mprotect(addr, len, prot);
-	if (lift_place_active() && ret == 0 && prot != PROT_NONE)
-		lift_place_opened((uintptr_t)addr, len);
+	if (ret == 0 && prot != PROT_NONE) {
+		lift_worker_mapped(len);
+		if (lift_place_active())
+			lift_place_opened((uintptr_t)addr, len);
+	}
 	return ret;
 }
 
@@ -183,6 +189,7 @@ long lift_vm_map_block(size_t len)
 	long ret = lift_sys_mmap(
 		NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	lift_worker_mapped(len);
 	if (lift_place_active() && !lift_syserr(ret))
 		lift_place_block((uintptr_t)ret, len);
 	return ret;
@@ -190,6 +197,7 @@ long lift_vm_map_block(size_t len)
 
 void lift_vm_heap_mapped(uintptr_t start, size_t len)
 {
+	lift_worker_mapped(len);
 	if (lift_place_active())
 		lift_place_heap(start, len);
 }

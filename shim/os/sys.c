@@ -103,6 +103,23 @@ long lift_sys_write(int fd, const void *buf, size_t len)
 	return CALL(SYS_write, fd, buf, len, 0, 0, 0);
 }
 
+long lift_sys_close(int fd)
+{
+	return CALL(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+int lift_sys_borrow_fd(int fd)
+{
+	long self = CALL(SYS_pidfd_open, lift_sys_getpid(), 0, 0, 0, 0, 0);
+	long ret;
+
+	if (self < 0)
+		return (int)self;
+	ret = CALL(SYS_pidfd_getfd, self, fd, 0, 0, 0, 0);
+	(void)lift_sys_close((int)self);
+	return (int)ret;
+}
+
 bool lift_sys_can_write(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};

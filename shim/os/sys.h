@@ -34,6 +34,9 @@ int lift_sys_cpu_node(void);
  * O_CLOEXEC. */
 long lift_sys_read_file(const char *path, char *buf, size_t size);
 long lift_sys_write(int fd, const void *buf, size_t len);
+/* A copy of the main thread's descriptor fd, for threads with a table of their own (5.6), or -errno. */
+int lift_sys_borrow_fd(int fd);
+long lift_sys_close(int fd);
 /* True when a short write to fd would neither wait nor meet a closed pipe. */
 bool lift_sys_can_write(int fd);
 /* File system type (f_type of statfs) that fd lies on, or -errno. */

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the worker does: finds out whether there is anything to gain here, chooses a sampler,
+ * measures what things cost, and then carries out what policy/promote asks for, until it is
+ * stopped.
+ *
+ * It works on its own table of descriptors and its own root and working folder (unshare(2)): the
+ * program neither sees its descriptors nor can close them, children do not inherit them, and
+ * chroot, chdir and umount are none of its business.
+ */
+#ifndef NUMALIFT_SHIM_PROMOTER_H
+#define NUMALIFT_SHIM_PROMOTER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "policy/types.h"
+
+/*
+ * On the worker thread, signals blocked. Returns soon after *stop has become other than 0 and been
+ * woken, or by itself when there is nothing to be done in this process. May be run again.
+ */
+void lift_promoter_run(_Atomic uint32_t *stop);
+
+/*
+ * Any thread, async-signal-safe: the program has set a memory policy of its own for a thread, so
+ * it is not known any more which memory it has placed itself. Nothing is moved from now on.
+ */
+void lift_promoter_keep_off(void);
+
+/* In the child of a fork: forgets the parent's state. Async-signal-safe. */
+void lift_promoter_forked(void);
+
+#endif
