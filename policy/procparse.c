@@ -218,6 +218,26 @@ void lift_parse_status(const char *buf, size_t len, struct lift_proc_status *ret
 	}
 }
 
+int lift_parse_statm(const char *buf, size_t len, uint64_t *ret_resident_pages)
+{
+	struct lift_scan s = lift_scan_of(buf, len);
+	uint64_t size;
+	uint64_t resident;
+	int rc = lift_scan_number(&s, 10, UINT64_MAX, &size);
+
+	if (rc < 0)
+		return rc;
+	if (!lift_scan_blanks(&s))
+		return -EINVAL;
+	rc = lift_scan_number(&s, 10, UINT64_MAX, &resident);
+	if (rc < 0)
+		return rc;
+	if (!lift_scan_done(&s) && !lift_scan_is_blank(*s.p))
+		return -EINVAL;
+	*ret_resident_pages = resident;
+	return 0;
+}
+
 static bool scan_perm(struct lift_scan *s, char yes, unsigned bit, unsigned *perms)
 {
 	if (lift_scan_byte(s, yes)) {

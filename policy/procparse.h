@@ -72,6 +72,9 @@ struct lift_proc_status {
 /* Lines that are missing or malformed leave their has_ field false. Never fails. */
 void lift_parse_status(const char *buf, size_t len, struct lift_proc_status *ret);
 
+/* /proc/PID/statm: the second number, resident pages. What follows it is not looked at. */
+int lift_parse_statm(const char *buf, size_t len, uint64_t *ret_resident_pages);
+
 #define LIFT_MAPS_READ (1u << 0)
 #define LIFT_MAPS_WRITE (1u << 1)
 #define LIFT_MAPS_EXEC (1u << 2)

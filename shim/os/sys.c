@@ -65,6 +65,26 @@ long lift_sys_get_mempolicy(int *ret_mode, struct lift_nodeset *ret_nodes, void 
 		ret_nodes ? MASK_BITS : 0, addr, addr ? F_ADDR : 0, 0);
 }
 
+long lift_sys_move_pages(
+	size_t nr, const uintptr_t *pages, const int *nodes, int *ret_status, unsigned flags)
+{
+	return CALL(SYS_move_pages, 0, nr, pages, nodes, ret_status, flags);
+}
+
+long lift_sys_page_node(uintptr_t addr)
+{
+	enum { F_NODE = 1, F_ADDR = 2 };
+	int node;
+	long ret = CALL(SYS_get_mempolicy, &node, NULL, 0, addr, F_NODE | F_ADDR, 0);
+
+	return ret < 0 ? ret : node;
+}
+
+long lift_sys_mincore(uintptr_t addr, size_t len, unsigned char *ret)
+{
+	return CALL(SYS_mincore, addr, len, ret, 0, 0, 0);
+}
+
 int lift_sys_cpu_node(void)
 {
 	unsigned cpu;
@@ -199,4 +219,28 @@ void lift_sys_yield(void)
 pid_t lift_sys_getpid(void)
 {
 	return (pid_t)CALL(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+pid_t lift_sys_gettid(void)
+{
+	return (pid_t)CALL(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+static uint64_t clock_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	if (CALL(SYS_clock_gettime, id, &ts, 0, 0, 0, 0) != 0)
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t lift_sys_thread_cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t lift_sys_process_cpu_ns(void)
+{
+	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }

@@ -27,6 +27,17 @@ long lift_sys_mbind(
 long lift_sys_set_mempolicy(int mode, const struct lift_nodeset *nodes);
 /* addr NULL asks for the calling thread's policy, else for that of the mapping at addr. */
 long lift_sys_get_mempolicy(int *ret_mode, struct lift_nodeset *ret_nodes, void *addr);
+/*
+ * Moves pages of this process (nodes: one for each), or tells where they are (nodes NULL). More
+ * than 0: so many pages were not moved, the ones that were not tried among them. ret_status is
+ * written only as far as the kernel got.
+ */
+long lift_sys_move_pages(
+	size_t nr, const uintptr_t *pages, const int *nodes, int *ret_status, unsigned flags);
+/* Node of the page at addr, or -errno. A page that is not there comes into being by that. */
+long lift_sys_page_node(uintptr_t addr);
+/* A byte for each page: bit 0 is whether it is there. -ENOMEM: part of it is not mapped. */
+long lift_sys_mincore(uintptr_t addr, size_t len, unsigned char *ret);
 /* Node of the CPU that this thread runs on, or -errno. */
 int lift_sys_cpu_node(void);
 
@@ -59,6 +70,11 @@ bool lift_sys_futex_wait(_Atomic uint32_t *word, uint32_t val, int timeout_ms);
 void lift_sys_futex_wake(_Atomic uint32_t *word, int count);
 void lift_sys_yield(void);
 pid_t lift_sys_getpid(void);
+pid_t lift_sys_gettid(void);
+
+/* CPU time used so far by this thread, by the process with all of its threads; 0: not known. */
+uint64_t lift_sys_thread_cpu_ns(void);
+uint64_t lift_sys_process_cpu_ns(void);
 
 /* Blocks every signal for the calling thread; returns the mask that was, for the second one. */
 uint64_t lift_sys_block_signals(void);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "policy/procparse.h"
 #include "shim/os/rawsys.h"
@@ -68,4 +69,16 @@ void lift_tasks_close(struct lift_tasks *t)
 	if (t->fd >= 0)
 		lift_syscall(SYS_close, t->fd, 0, 0, 0, 0, 0);
 	t->fd = -1;
+}
+
+uint64_t lift_os_resident_bytes(void)
+{
+	char buf[128];
+	long n = lift_sys_read_file("/proc/self/statm", buf, sizeof(buf));
+	uint64_t pages;
+
+	/* It may be some 64 pages per CPU behind: the kernel sums it up lazily. */
+	if (n <= 0 || lift_parse_statm(buf, (size_t)n, &pages) < 0)
+		return 0;
+	return pages * getauxval(AT_PAGESZ);
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The threads of this process, from /proc/self/task, and the files about them. errno is left alone,
- * nothing is allocated; any thread.
+ * The threads of this process, from /proc/self/task, and what /proc tells about them. errno is left
+ * alone, nothing is allocated; any thread.
  */
 #ifndef NUMALIFT_SHIM_OS_TASKS_H
 #define NUMALIFT_SHIM_OS_TASKS_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct lift_tasks {
@@ -30,5 +31,8 @@ int lift_tasks_next(struct lift_tasks *t);
 long lift_tasks_read(const struct lift_tasks *t, const char *name, char *buf, size_t size);
 
 void lift_tasks_close(struct lift_tasks *t);
+
+/* Resident memory of the process; 0: /proc cannot say. */
+uint64_t lift_os_resident_bytes(void);
 
 #endif

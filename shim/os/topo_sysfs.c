@@ -15,8 +15,8 @@
 /* Callers may be on a small stack, and are serialised (the header says so). */
 static char file[16384];
 
-/* "prefix" number "suffix", where sprintf would be too much to ask this early. */
-static const char *path_of(char buf[128], const char *prefix, int n, const char *suffix)
+/* Where sprintf would be too much to ask this early. */
+const char *lift_os_path(char buf[128], const char *prefix, int n, const char *suffix)
 {
 	char digits[12];
 	size_t d = sizeof(digits);
@@ -59,7 +59,7 @@ static bool read_meminfo(int id, struct lift_node_meminfo *ret)
 {
 	char path[128];
 	long n = lift_sys_read_file(
-		path_of(path, NODE_DIR "node", id, "/meminfo"), file, sizeof(file));
+		lift_os_path(path, NODE_DIR "node", id, "/meminfo"), file, sizeof(file));
 
 	return n > 0 && lift_parse_node_meminfo(file, (size_t)n, ret) == 0;
 }
@@ -67,7 +67,7 @@ static bool read_meminfo(int id, struct lift_node_meminfo *ret)
 static uint32_t node_number(int id, const char *name)
 {
 	char path[128];
-	uint64_t v = lift_os_number(path_of(path, NODE_DIR "node", id, name), 0);
+	uint64_t v = lift_os_number(lift_os_path(path, NODE_DIR "node", id, name), 0);
 
 	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
@@ -90,7 +90,8 @@ static void read_kernel_tiers(struct lift_topology *topo)
 	for (int tier = 0; tier < TIERS_MAX && !lift_nodeset_empty(&missing); tier++) {
 		if (tier == DEFAULT_TIER_SURELY_SEEN && !any)
 			break; /* a kernel without memory tiering */
-		path_of(path, "/sys/devices/virtual/memory_tiering/memory_tier", tier, "/nodelist");
+		lift_os_path(
+			path, "/sys/devices/virtual/memory_tiering/memory_tier", tier, "/nodelist");
 		if (read_nodelist(path, &nodes))
 			continue;
 		any = true;
@@ -121,7 +122,8 @@ static void read_node(struct lift_topo_node *node, const struct lift_nodeset *wi
 	if (node->read_latency_ns || node->read_bandwidth_mbs)
 		node->perf_source = LIFT_FACT_HMAT;
 	node->weight = (uint32_t)lift_os_number(
-		path_of(path, "/sys/kernel/mm/mempolicy/weighted_interleave/node", node->id, ""),
+		lift_os_path(
+			path, "/sys/kernel/mm/mempolicy/weighted_interleave/node", node->id, ""),
 		0);
 }
 
@@ -148,8 +150,9 @@ int lift_os_topology(struct lift_topology *ret)
 		read_node(&ret->node[i], &with_cpu);
 	}
 	for (unsigned i = 0; i < ret->nr; i++) {
-		n = lift_sys_read_file(path_of(path, NODE_DIR "node", ret->node[i].id, "/distance"),
-			file, sizeof(file));
+		n = lift_sys_read_file(
+			lift_os_path(path, NODE_DIR "node", ret->node[i].id, "/distance"), file,
+			sizeof(file));
 		/* One column for each online node, in the order in which they were added. */
 		if (n > 0 && lift_parse_distances(file, (size_t)n, dist, LIFT_TOPO_NODES, &nr) == 0)
 			memcpy(ret->distance[i], dist, nr < ret->nr ? nr : ret->nr);

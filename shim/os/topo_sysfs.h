@@ -30,6 +30,9 @@ void lift_os_refresh_free(struct lift_topology *topo);
  */
 int lift_os_mems_allowed(struct lift_nodeset *ret, unsigned *ret_seccomp);
 
+/* "prefix" n "suffix", for names of files; n is not negative. Any thread; returns buf. */
+const char *lift_os_path(char buf[128], const char *prefix, int n, const char *suffix);
+
 /* One number from a file of /proc or /sys, or `otherwise`. */
 uint64_t lift_os_number(const char *path, uint64_t otherwise);
 

@@ -205,6 +205,37 @@ Test(procparse, node_meminfo)
 	}
 }
 
+Test(procparse, statm)
+{
+	static const struct {
+		const char *text;
+		int rc;
+		uint64_t pages;
+	} rows[] = {
+		{"1037 247 183 5 0 112 0\n", 0, 247},
+		{"0 0", 0, 0},
+		{"1 18446744073709551615 ", 0, UINT64_MAX},
+		{"", -EINVAL, 0},
+		{"1037", -EINVAL, 0},
+		{"1037 ", -EINVAL, 0},
+		{"1037 x", -EINVAL, 0},
+		{"1037 2x", -EINVAL, 0},
+		{"1037 -2", -EINVAL, 0},
+		{" 1037 2", -EINVAL, 0},
+		{"1037 18446744073709551616", -ERANGE, 0},
+		{"18446744073709551616 1", -ERANGE, 0},
+	};
+
+	for (size_t i = 0; i < SIZE(rows); i++) {
+		size_t len = strlen(rows[i].text);
+		uint64_t pages = 77;
+
+		cr_expect_eq(lift_parse_statm(tight(rows[i].text, len), len, &pages), rows[i].rc,
+			"row %zu", i);
+		cr_expect_eq(pages, rows[i].rc ? 77 : rows[i].pages, "row %zu", i);
+	}
+}
+
 Test(procparse, distances)
 {
 	static const struct {
