@@ -16,6 +16,7 @@
 #include "shim/os/sys.h"
 #include "shim/thread.h"
 #include "shim/vm.h"
+#include "shim/worker.h"
 
 _Atomic uint64_t lift_heap_bits[LIFT_GRANULES / 64];
 size_t lift_heap_large_min = LIFT_LARGE_MIN;

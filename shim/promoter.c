@@ -9,6 +9,7 @@
 
 #include "policy/promote.h"
 #include "policy/stats.h"
+#include "shim/compiler.h"
 #include "shim/home.h"
 #include "shim/lifecycle.h"
 #include "shim/log.h"
@@ -24,6 +25,7 @@
 #include "shim/sampler.h"
 #include "shim/stats.h"
 #include "shim/tracked.h"
+#include "shim/worker.h"
 
 #define PAGE ((uintptr_t)LIFT_PAGE_BYTES)
 #define MS UINT64_C(1000000)
@@ -43,7 +45,7 @@
 #define PUBLISH_EVERY_NS LIFT_NS_PER_S
 
 static struct {
-	_Atomic uint32_t *stop;
+	struct lift_orders *orders;
 	const struct lift_memsys *sys;
 	const struct lift_sampler *sampler;
 	const char *reason; /* why nothing is moved; NULL: it is */
@@ -91,7 +93,13 @@ static int move_status[LIFT_BATCH_PAGES];
 
 static bool stopped(void)
 {
-	return atomic_load_explicit(w.stop, memory_order_relaxed) != 0;
+	uint32_t order = atomic_load_explicit(&w.orders->word, memory_order_acquire);
+
+	if (unlikely(order == LIFT_ORDER_CREDENTIALS)) {
+		lift_worker_take_credentials();
+		order = atomic_load_explicit(&w.orders->word, memory_order_acquire);
+	}
+	return order == LIFT_ORDER_STOP;
 }
 
 /* False: to be stopped. */
@@ -105,7 +113,7 @@ static bool sleep_ns(uint64_t ns)
 
 		if (ms == 0)
 			return true;
-		(void)lift_sys_futex_wait(w.stop, 0, ms < 60000 ? (int)ms : 60000);
+		(void)lift_sys_futex_wait(&w.orders->word, LIFT_ORDER_NONE, ms < 60000 ? (int)ms : 60000);
 	}
 	return false;
 }
@@ -248,6 +256,18 @@ static const char *why_not(int err)
 	}
 }
 
+/*
+ * Does the kernel promote? In its other mode, which is on by default where there are several nodes,
+ * it moves pages towards the threads that use them, among nodes with processors, and is left to
+ * that.
+ */
+static bool kernel_promotes(void)
+{
+	enum { TIERING = 2 }; /* Documentation/admin-guide/sysctl/kernel.rst */
+
+	return (lift_os_number("/proc/sys/kernel/numa_balancing", 0) & TIERING) != 0;
+}
+
 static const struct lift_sampler *working(enum lift_sampler_choice choice, int *ret_err)
 {
 	const struct lift_sampler *s = lift_sampler_find(lift_sampler_choice_name(choice));
@@ -274,6 +294,8 @@ static bool choose_sampler(void)
 			lift_sampler_choice_name(asked), why_not(err));
 	}
 	for (size_t i = 0; !w.sampler && i < sizeof(order) / sizeof(order[0]); i++) {
+		if (order[i] == LIFT_SAMPLER_KERNEL && !kernel_promotes())
+			continue;
 		w.sampler = working(order[i], &err);
 		if (!w.sampler)
 			lift_log(LIFT_LOG_DEBUG, "sampler %s: %s",
@@ -807,15 +829,11 @@ static void publish(bool always)
 
 /* --- the loop --- */
 
-static bool balancing(void)
-{
-	return lift_os_number("/proc/sys/kernel/numa_balancing", 0) != 0;
-}
 
 /* The kernel samples and moves: all that is left is to count. Until that changes. */
 static bool watch_kernel(void)
 {
-	while (balancing() || lift_config_now()->sampler == LIFT_SAMPLER_KERNEL) {
+	while (kernel_promotes() || lift_config_now()->sampler == LIFT_SAMPLER_KERNEL) {
 		read_now();
 		publish(true);
 		if (!sleep_ns(COUNTS_EVERY_NS))
@@ -853,7 +871,7 @@ static bool promote(void)
 				break;
 			if (w.now.now_ns - looked_at > NODES_EVERY_NS) {
 				looked_at = w.now.now_ns;
-				if (lift_config_now()->sampler == LIFT_SAMPLER_AUTO && balancing())
+				if (lift_config_now()->sampler == LIFT_SAMPLER_AUTO && kernel_promotes())
 					return true;
 			}
 			ok = sync_tracked();
@@ -886,12 +904,12 @@ static bool begin(void)
 	struct lift_promote_node *fast;
 	int how = 0;
 
-	if (!choose_sampler())
+	if (!w.sampler && !choose_sampler())
 		return false;
 	lift_log(LIFT_LOG_INFO, "sampler %s", w.sampler->name);
 	if (w.sampler->traits & LIFT_SAMPLER_COUNTS)
 		return true;
-	if (!w.reason && lift_memsys_probe(&how) < 0) {
+	if (!w.reason && lift_memsys_probe(&how) == 0 && how == LIFT_MEMSYS_NONE) {
 		w.reason = "moving pages is refused";
 		lift_log_given_up("moving pages is refused here, so their use is only tracked; "
 				  "in a container, CAP_SYS_NICE permits it");
@@ -924,30 +942,48 @@ static void finish(void)
 {
 	if (w.sampler)
 		w.sampler->close();
+	w.sampler = NULL;
 	lift_fd_close(&w.pagemap);
 	w.no_pagemap = false;
 	w.cpu_base += lift_sys_thread_cpu_ns();
 	lift_stats_close();
 }
 
-void lift_promoter_run(_Atomic uint32_t *stop)
+/* Root's processes may change their user, and cannot open what is about them any more then. */
+static void open_early(void)
+{
+	if (lift_syscall(SYS_geteuid, 0, 0, 0, 0, 0, 0) == 0 && choose_sampler())
+		w.no_pagemap = lift_pagemap_open(&w.pagemap) < 0;
+	atomic_store(&w.orders->opened, 1);
+	lift_sys_futex_wake(&w.orders->opened, 1);
+}
+
+void lift_promoter_run(struct lift_orders *orders)
 {
 	bool again = true;
 
-	w.stop = stop;
+	w.orders = orders;
 	w.sys = lift_memsys_linux();
 	if (!w.began_at)
 		w.began_at = w.sys->now(w.sys->ctx);
 	w.reason = NULL;
-	if (!wait_for_size() || !read_machine())
+	w.sampler = NULL;
+	if (!read_machine())
 		return;
 	be_apart();
+	open_early();
+	if (!wait_for_size()) {
+		finish();
+		return;
+	}
 	(void)lift_stats_open(lift_config_now()->stats.text);
 	while (again && begin()) {
 		publish(true);
 		again = w.sampler->traits & LIFT_SAMPLER_COUNTS ? watch_kernel() : promote();
-		if (again)
+		if (again) {
 			w.sampler->close();
+			w.sampler = NULL;
+		}
 	}
 	if (!stopped()) {
 		w.sampler = NULL;

@@ -17,11 +17,23 @@
 
 #include "policy/types.h"
 
+enum lift_order {
+	LIFT_ORDER_NONE,
+	LIFT_ORDER_STOP,
+	LIFT_ORDER_CREDENTIALS, /* call lift_worker_take_credentials(), which takes the order back */
+};
+
+struct lift_orders {
+	_Atomic uint32_t word; /* enum lift_order; woken when it changes */
+	_Atomic uint32_t opened;
+};
+
 /*
- * On the worker thread, signals blocked. Returns soon after *stop has become other than 0 and been
- * woken, or by itself when there is nothing to be done in this process. May be run again.
+ * On the worker thread, signals blocked. Returns soon after the order to stop, or by itself when
+ * there is nothing to be done in this process. May be run again. `opened` becomes 1, and is woken,
+ * when all is open that needs the privileges the process has at its start.
  */
-void lift_promoter_run(_Atomic uint32_t *stop);
+void lift_promoter_run(struct lift_orders *orders);
 
 /*
  * Any thread, async-signal-safe: the program has set a memory policy of its own for a thread, so

@@ -219,7 +219,7 @@ bool lift_tracked_next(uintptr_t from, uintptr_t end, struct lift_range *ret)
 		else
 			high = mid;
 	}
-	if (low == now.nr || now.range[low].start >= end)
+	if (from >= end || low == now.nr || now.range[low].start >= end)
 		return false;
 	*ret = now.range[low];
 	if (ret->start < from)

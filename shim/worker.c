@@ -2,31 +2,34 @@
 #include "shim/worker.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "policy/procparse.h"
 #include "policy/types.h"
+#include "shim/heap.h"
 #include "shim/lifecycle.h"
 #include "shim/log.h"
 #include "shim/os/rawsys.h"
 #include "shim/os/sys.h"
-#include "shim/place.h"
 #include "shim/promoter.h"
 #include "shim/thread.h"
 
 /* Half of what has to be resident before anything is sampled: most programs stay below. */
 #define MAPPED_ENOUGH (64 * LIFT_MIB)
-/* A child that is to execute something has done so by then; so has one that writes a snapshot. */
+/* A child that is to execute something has done so by then. */
 #define CHILD_AFTER_S 1
-#define RETRY_AFTER_S 10
+
+#define STACK_BYTES ((size_t)128 << 10)
+#define MAX_GROUPS 1024
+#define CPU_BYTES 128 /* a mask of 1024 processors */
 
 enum state {
 	NONE,
-	WANTED,
 	STARTING,
 	RUNNING,
 	STOPPING,
@@ -34,15 +37,27 @@ enum state {
 };
 
 _Atomic bool lift_worker_possible;
-_Atomic bool lift_worker_wanted;
+_Atomic bool lift_worker_undecided;
 
-static _Atomic int state;
-static _Atomic uint32_t stop_word;
-static _Atomic size_t mapped;
-static _Atomic pid_t process;
-static _Atomic int64_t not_before; /* CLOCK_MONOTONIC, seconds */
-static _Atomic bool constructed;
-static pthread_t thread; /* valid while STARTING, RUNNING, STOPPING */
+static struct {
+	_Atomic int state;
+	struct lift_orders orders;
+	_Atomic uint32_t tid; /* cleared, and woken, by the kernel when the thread is gone */
+	_Atomic size_t mapped;
+	_Atomic pid_t process;
+	_Atomic bool constructed;
+	/* What a thread that has changed its credentials has now. */
+	long nr_groups;
+	gid_t groups[MAX_GROUPS];
+	uid_t uid[3];
+	gid_t gid[3];
+	pid_t parent; /* of the fork that made this process */
+	int64_t decide_at;
+	uintptr_t memory; /* stack and thread-local storage */
+	size_t memory_bytes;
+	long cpu_bytes; /* the main thread's processors at its start; 0: not known */
+	unsigned char cpus[CPU_BYTES];
+} t;
 
 static int64_t seconds(void)
 {
@@ -51,155 +66,127 @@ static int64_t seconds(void)
 	return clock_gettime(CLOCK_MONOTONIC_COARSE, &ts) ? 0 : (int64_t)ts.tv_sec;
 }
 
-static void want(int64_t when)
-{
-	int none = NONE;
-
-	atomic_store_explicit(&not_before, when, memory_order_relaxed);
-	if (!atomic_compare_exchange_strong(&state, &none, WANTED))
-		return;
-	atomic_store_explicit(&lift_worker_wanted, true, memory_order_relaxed);
-	lift_thread_all_slow(LIFT_SLOW_WORKER);
-}
-
-static void not_wanted(void)
-{
-	atomic_store_explicit(&lift_worker_wanted, false, memory_order_relaxed);
-	lift_thread_all_fast(LIFT_SLOW_WORKER);
-}
-
-void lift_worker_boot(unsigned nodes)
-{
-	enum lift_promote_mode how = lift_config_now()->promote;
-
-	/* Tracking was asked for by name, so it is done where it can bring nothing else. */
-	atomic_store_explicit(&process, lift_sys_getpid(), memory_order_relaxed);
-	atomic_store_explicit(&lift_worker_possible,
-		how == LIFT_PROMOTE_TRACK || (how == LIFT_PROMOTE_ON && nodes > 1),
-		memory_order_relaxed);
-}
-
-void lift_worker_constructed(void)
-{
-	enum { DATA = 5 }; /* which number of /proc/self/statm is data and stack, in pages */
-	char buf[128];
-	const char *at = buf;
-	uint64_t pages = 0;
-	long n;
-
-	atomic_store_explicit(&constructed, true, memory_order_release);
-	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed))
-		return;
-	n = lift_sys_read_file("/proc/self/statm", buf, sizeof(buf));
-	for (int i = 0; i < DATA && n > 0; i++) {
-		while (*at && *at != ' ')
-			at++;
-		at += *at == ' ';
-	}
-	for (; n > 0 && *at >= '0' && *at <= '9' && pages < UINT64_MAX / 100; at++)
-		pages = pages * 10 + (uint64_t)(*at - '0');
-	/* Twice the heap's first segment is no sign of a large program. */
-	if (pages * 4096 > 2 * MAPPED_ENOUGH)
-		want(0);
-}
-
-void lift_worker_count(size_t len)
-{
-	size_t all = atomic_fetch_add_explicit(&mapped, len, memory_order_relaxed);
-
-	if (all < MAPPED_ENOUGH && (len >= MAPPED_ENOUGH || all + len >= MAPPED_ENOUGH))
-		want(0);
-}
-
 /* --- the thread --- */
 
-static void *run(void *arg)
+static int run(void *arg)
 {
-	/* libc signals its own threads, and waits for them: when a program changes its user, and
-	 * to cancel one. */
-	const uint64_t all_but_libcs = ~(UINT64_C(1) << 31 | UINT64_C(1) << 32);
+	const uint64_t all = ~UINT64_C(0);
 
 	(void)arg;
-	lift_sys_restore_signals(all_but_libcs);
+	lift_sys_restore_signals(all);
 	(void)lift_syscall(SYS_prctl, PR_SET_NAME, (long)"numalift", 0, 0, 0, 0);
-	lift_promoter_run(&stop_word);
-	return NULL;
+	/* Not where the thread is bound to that happened to map memory. */
+	if (t.cpu_bytes > 0)
+		(void)lift_syscall(SYS_sched_setaffinity, 0, t.cpu_bytes, (long)t.cpus, 0, 0, 0);
+	lift_promoter_run(&t.orders);
+	return 0;
+}
+
+/*
+ * Of thread-local variables the worker has this library's, all zero. They are at the same distance
+ * from its thread pointer as everywhere, to either side, by machine.
+ */
+static int map_memory(char **ret_stack, char **ret_pointer)
+{
+	ptrdiff_t off = (char *)&lift_thread_self - (char *)__builtin_thread_pointer();
+	size_t side = ((size_t)(off < 0 ? -off : off) + 2 * 4096) & ~(size_t)4095;
+	size_t bytes = 4096 + STACK_BYTES + 2 * side;
+	long at = lift_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		-1, 0);
+	char *p;
+
+	if (lift_syserr(at))
+		return (int)at;
+	(void)lift_sys_mprotect((void *)at, 4096, PROT_NONE);
+	p = (char *)at + 4096 + STACK_BYTES + side;
+#if defined(__x86_64__)
+	*(void **)(void *)p = p;	/* the psABI's: the thread pointer points to itself */
+	*(void **)(void *)(p + 16) = p; /* and libc's */
+#endif
+	*ret_stack = (char *)at + 4096 + STACK_BYTES;
+	*ret_pointer = p;
+	t.memory = (uintptr_t)at;
+	t.memory_bytes = bytes;
+	return 0;
 }
 
 static int create(void)
 {
-	enum { STACK = 256 << 10 };
-	pthread_attr_t attr;
+	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			  CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+	char *stack;
+	char *pointer;
 	uint64_t mask;
-	int err;
+	int rc = map_memory(&stack, &pointer);
 
-	err = pthread_attr_init(&attr);
-	if (err)
-		return err;
-	/* Too small for a program with much thread-local storage: then libc's default it is. */
-	(void)pthread_attr_setstacksize(&attr, STACK);
-	atomic_store(&stop_word, 0);
+	if (rc < 0)
+		return rc;
+	atomic_store(&t.orders.word, LIFT_ORDER_NONE);
+	atomic_store(&t.orders.opened, 0);
 	mask = lift_sys_block_signals();
-	err = pthread_create(&thread, &attr, run, NULL);
-	if (err == EINVAL)
-		err = pthread_create(&thread, NULL, run, NULL);
+	rc = clone(run, stack, flags, NULL, &t.tid, pointer, &t.tid) < 0 ? -errno : 0;
 	lift_sys_restore_signals(mask);
-	(void)pthread_attr_destroy(&attr);
-	return err;
+	if (rc < 0)
+		(void)lift_sys_munmap((void *)t.memory, t.memory_bytes);
+	return rc;
 }
 
-void lift_worker_start(void)
+static void start(void)
 {
-	int wanted = WANTED;
-	int saved;
-	int err;
+	int none = NONE;
+	int saved = errno;
+	int rc;
 
-	/* A child of vfork shares the memory, but the thread would be its own. */
-	if (!atomic_load_explicit(&constructed, memory_order_acquire) ||
-		seconds() < atomic_load_explicit(&not_before, memory_order_relaxed) ||
-		lift_sys_getpid() != atomic_load_explicit(&process, memory_order_relaxed) ||
-		!atomic_compare_exchange_strong(&state, &wanted, STARTING))
+	/* Before the constructor there may be no heap yet; and a child of vfork shares the memory,
+	 * but the thread would be its own. */
+	if (!atomic_load_explicit(&t.constructed, memory_order_acquire) ||
+		lift_sys_getpid() != atomic_load_explicit(&t.process, memory_order_relaxed) ||
+		!atomic_compare_exchange_strong(&t.state, &none, STARTING))
 		return;
-	saved = errno;
-	not_wanted();
-	err = create();
-	if (err == 0) {
-		atomic_store(&state, RUNNING);
-	} else {
-		/* RLIMIT_NPROC, no memory: perhaps later. */
-		lift_log(LIFT_LOG_INFO, "no thread for promotion could be created (%d)", err);
-		atomic_store(&state, NONE);
-		want(seconds() + RETRY_AFTER_S);
-	}
+	rc = create();
+	atomic_store(&t.state, rc == 0 ? RUNNING : OVER);
+	if (rc < 0)
+		lift_log(LIFT_LOG_INFO, "no thread for promotion could be created (%d)", -rc);
 	errno = saved;
+}
+
+static void order(enum lift_order what)
+{
+	atomic_store(&t.orders.word, what);
+	lift_sys_futex_wake(&t.orders.word, INT_MAX);
+}
+
+/* The kernel wakes as if the word were shared with other processes. */
+static void wait_until_gone(void)
+{
+	uint32_t tid;
+
+	while ((tid = atomic_load(&t.tid)) != 0)
+		(void)lift_syscall(SYS_futex, (long)&t.tid, FUTEX_WAIT, (long)tid, 0, 0, 0);
+	(void)lift_sys_munmap((void *)t.memory, t.memory_bytes);
 }
 
 /* Ends the thread; afterwards the state is `then`. True: there was one. */
 static bool stop(enum state then)
 {
 	for (;;) {
-		int is = atomic_load(&state);
+		int is = atomic_load(&t.state);
 
 		switch (is) {
 		case NONE:
-		case WANTED:
-			if (atomic_compare_exchange_strong(&state, &is, then)) {
-				if (is == WANTED)
-					not_wanted();
+			if (atomic_compare_exchange_strong(&t.state, &is, then))
 				return false;
-			}
 			break;
 		case STARTING:
 		case STOPPING:
 			lift_sys_yield();
 			break;
 		case RUNNING:
-			if (!atomic_compare_exchange_strong(&state, &is, STOPPING))
+			if (!atomic_compare_exchange_strong(&t.state, &is, STOPPING))
 				break;
-			atomic_store(&stop_word, 1);
-			lift_sys_futex_wake(&stop_word, 1);
-			(void)pthread_join(thread, NULL);
-			atomic_store(&state, then);
+			order(LIFT_ORDER_STOP);
+			wait_until_gone();
+			atomic_store(&t.state, then);
 			return true;
 		default:
 			return false;
@@ -207,17 +194,75 @@ static bool stop(enum state then)
 	}
 }
 
+/* --- when --- */
+
+void lift_worker_boot(unsigned nodes)
+{
+	enum lift_promote_mode how = lift_config_now()->promote;
+
+	/* Tracking was asked for by name, so it is done where it can bring nothing else. */
+	atomic_store_explicit(&t.process, lift_sys_getpid(), memory_order_relaxed);
+	atomic_store_explicit(&lift_worker_possible,
+		how == LIFT_PROMOTE_TRACK || (how == LIFT_PROMOTE_ON && nodes > 1),
+		memory_order_relaxed);
+}
+
+/* Data and stack, the sixth number of /proc/self/statm: what is mapped for writing. */
+static uint64_t data_bytes(void)
+{
+	char buf[128];
+	const char *at = buf;
+	uint64_t pages = 0;
+
+	if (lift_sys_read_file("/proc/self/statm", buf, sizeof(buf)) <= 0)
+		return 0;
+	for (int blanks = 0; blanks < 5 && *at; at++)
+		blanks += *at == ' ';
+	for (; *at >= '0' && *at <= '9' && pages < UINT32_MAX; at++)
+		pages = pages * 10 + (uint64_t)(*at - '0');
+	return pages * 4096;
+}
+
+void lift_worker_constructed(void)
+{
+	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed))
+		return;
+	t.cpu_bytes = lift_syscall(SYS_sched_getaffinity, 0, CPU_BYTES, (long)t.cpus, 0, 0, 0);
+	atomic_store_explicit(&t.constructed, true, memory_order_release);
+	if (data_bytes() >= MAPPED_ENOUGH + LIFT_GRANULE)
+		start();
+}
+
+void lift_worker_count(size_t len)
+{
+	size_t all = atomic_fetch_add_explicit(&t.mapped, len, memory_order_relaxed) + len;
+
+	if (all >= MAPPED_ENOUGH && atomic_load_explicit(&t.state, memory_order_relaxed) == NONE)
+		start();
+}
+
+/*
+ * A daemon's parent is gone by now, and the child is the program. One whose parent goes on is a
+ * helper or a snapshot, which shares its pages, or a server that is to grow by itself.
+ */
+void lift_worker_decide(void)
+{
+	if (seconds() < t.decide_at)
+		return;
+	atomic_store_explicit(&lift_worker_undecided, false, memory_order_relaxed);
+	lift_thread_all_fast(LIFT_SLOW_WORKER);
+	if (lift_syscall(SYS_getppid, 0, 0, 0, 0, 0, 0) != t.parent)
+		start();
+}
+
 bool lift_worker_pause(void)
 {
-	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed) ||
-		atomic_load_explicit(&state, memory_order_relaxed) != RUNNING)
-		return false;
-	return stop(NONE);
+	return atomic_load_explicit(&t.state, memory_order_relaxed) == RUNNING && stop(NONE);
 }
 
 void lift_worker_resume(void)
 {
-	want(seconds() + CHILD_AFTER_S);
+	start();
 }
 
 void lift_worker_end(void)
@@ -234,19 +279,65 @@ void lift_worker_sandboxed(void)
 		lift_worker_end();
 }
 
+void lift_worker_before_credentials(void)
+{
+	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed))
+		return;
+	start();
+	/* Not for long: it may be that nothing can be opened at all. */
+	for (int ms = 0; ms < 200 && !atomic_load(&t.orders.opened) && atomic_load(&t.tid); ms++)
+		(void)lift_sys_futex_wait(&t.orders.opened, 0, 1);
+}
+
+void lift_worker_take_credentials(void)
+{
+	bool ok = lift_syscall(SYS_setgroups, t.nr_groups, (long)t.groups, 0, 0, 0, 0) == 0 ||
+		  t.nr_groups == lift_syscall(SYS_getgroups, 0, 0, 0, 0, 0, 0);
+
+	ok = lift_syscall(SYS_setresgid, t.gid[0], t.gid[1], t.gid[2], 0, 0, 0) == 0 && ok;
+	ok = lift_syscall(SYS_setresuid, t.uid[0], t.uid[1], t.uid[2], 0, 0, 0) == 0 && ok;
+	/* Rather no worker than one with other rights than the program has. */
+	order(ok ? LIFT_ORDER_NONE : LIFT_ORDER_STOP);
+}
+
+void lift_worker_after_credentials(void)
+{
+	int running = RUNNING;
+	uid_t *u = t.uid;
+	gid_t *g = t.gid;
+
+	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed) ||
+		!atomic_compare_exchange_strong(&t.state, &running, STARTING))
+		return;
+	t.nr_groups = lift_syscall(SYS_getgroups, MAX_GROUPS, (long)t.groups, 0, 0, 0, 0);
+	if (t.nr_groups >= 0 &&
+		lift_syscall(SYS_getresuid, (long)&u[0], (long)&u[1], (long)&u[2], 0, 0, 0) == 0 &&
+		lift_syscall(SYS_getresgid, (long)&g[0], (long)&g[1], (long)&g[2], 0, 0, 0) == 0)
+		order(LIFT_ORDER_CREDENTIALS);
+	else
+		order(LIFT_ORDER_STOP);
+	while (atomic_load(&t.tid) && atomic_load(&t.orders.word) == LIFT_ORDER_CREDENTIALS)
+		(void)lift_sys_futex_wait(&t.orders.word, LIFT_ORDER_CREDENTIALS, 10);
+	atomic_store(&t.state, RUNNING);
+}
+
 void lift_worker_fork_child(void)
 {
-	int was = atomic_load(&state);
+	int was = atomic_load(&t.state);
 
-	atomic_store_explicit(&process, lift_sys_getpid(), memory_order_relaxed);
+	t.parent = atomic_load_explicit(&t.process, memory_order_relaxed);
+	atomic_store_explicit(&t.process, lift_sys_getpid(), memory_order_relaxed);
 	if (was == OVER || !atomic_load_explicit(&lift_worker_possible, memory_order_relaxed))
 		return;
-	if (was == STARTING || was == RUNNING || was == STOPPING)
+	if (was != NONE) {
 		lift_promoter_forked();
-	if (was == WANTED)
-		not_wanted();
-	atomic_store(&state, NONE);
-	if (atomic_load_explicit(&mapped, memory_order_relaxed) >= MAPPED_ENOUGH ||
-		was != NONE)
-		want(seconds() + CHILD_AFTER_S);
+		(void)lift_sys_munmap((void *)t.memory, t.memory_bytes);
+	}
+	atomic_store(&t.tid, 0);
+	atomic_store(&t.state, NONE);
+	if (atomic_exchange(&t.mapped, 0) < MAPPED_ENOUGH)
+		return;
+	t.decide_at = seconds() + CHILD_AFTER_S;
+	atomic_store_explicit(&lift_worker_undecided, true, memory_order_relaxed);
+	lift_thread_all_slow(LIFT_SLOW_WORKER);
 }

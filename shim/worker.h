@@ -4,11 +4,14 @@
  * stopped. What it does is in promoter.h.
  *
  * There is none on a machine where nothing can be gained, in a program that has mapped little, or
- * in a child that executes another program soon. It is started late, from within a call of malloc,
- * because a process with threads may not enter a user namespace (unshare(2), setns(2)), and a
- * mapping call may come from a signal handler, where no thread can be created. So mapping calls
- * only say that one is wanted; then all threads take malloc's slow way until one of them has
- * created it.
+ * in a child that executes another program soon.
+ *
+ * It is not a thread of libc's. pthread_create may not be called where the need for it shows: in a
+ * mapping call, under whatever locks an allocator holds, perhaps in a signal handler; and libc
+ * takes slower ways in a program that has two threads. So it is a bare clone(2) with a stack and
+ * thread-local storage of its own, which makes system calls and nothing else. What follows from
+ * that: libc does not know it, so it makes way when the program changes its user
+ * (interpose_process.c), or the kernel wants a process without threads.
  */
 #ifndef NUMALIFT_SHIM_WORKER_H
 #define NUMALIFT_SHIM_WORKER_H
@@ -21,33 +24,34 @@
 
 /* Whether there is, or may come to be, a worker. */
 extern __attribute__((visibility("hidden"))) _Atomic bool lift_worker_possible;
-extern __attribute__((visibility("hidden"))) _Atomic bool lift_worker_wanted;
+/* In the child of a fork that has not yet turned out to stay. */
+extern __attribute__((visibility("hidden"))) _Atomic bool lift_worker_undecided;
 
 /* From lift_boot(): nodes as for lift_place_boot(). */
 void lift_worker_boot(unsigned nodes);
 
-/* From the constructor: a program can bring memory along that it never asks for (static data). */
+/* From the constructor: starts it where enough is mapped by then, static data included. */
 void lift_worker_constructed(void);
 
 void lift_worker_count(size_t len);
-void lift_worker_start(void);
+void lift_worker_decide(void);
 
-/* After mapping len bytes. Async-signal-safe. */
+/* After mapping len bytes. Async-signal-safe, as all below. errno is kept. */
 static inline void lift_worker_mapped(size_t len)
 {
 	if (unlikely(atomic_load_explicit(&lift_worker_possible, memory_order_relaxed)))
 		lift_worker_count(len);
 }
 
-/* From malloc's slow way, outside of all locks of ours. errno is kept. */
+/* From malloc's slow way, which all calls take while it is undecided. */
 static inline void lift_worker_poke(void)
 {
-	if (unlikely(atomic_load_explicit(&lift_worker_wanted, memory_order_relaxed)))
-		lift_worker_start();
+	if (unlikely(atomic_load_explicit(&lift_worker_undecided, memory_order_relaxed)))
+		lift_worker_decide();
 }
 
 /*
- * Ends the thread and waits until the kernel has taken it off the process. True: there was one, and
+ * Ends the thread and waits until the kernel has let go of it. True: there was one, and
  * lift_worker_resume() is due. Not from the worker itself, nor with a lock of ours held.
  */
 bool lift_worker_pause(void);
@@ -59,7 +63,18 @@ void lift_worker_end(void);
 /* A sandbox goes up: a call that only the worker makes may be the end of the program. */
 void lift_worker_sandboxed(void);
 
-/* In the child of a fork: there is no thread; one comes when the child turns out to stay. */
+/*
+ * The program is about to give up privileges: what only they can open is opened now. The worker is
+ * started if need be, and waits for the program to grow.
+ */
+void lift_worker_before_credentials(void);
+/* And has done so, or not: the worker takes over what the calling thread has now. */
+void lift_worker_after_credentials(void);
+
+/* The worker's part of it. */
+void lift_worker_take_credentials(void);
+
+/* In the child of a fork: there is no thread. */
 void lift_worker_fork_child(void);
 
 #endif

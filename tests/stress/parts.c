@@ -30,9 +30,11 @@
 #include "shim/os/sys.h"
 #include "shim/os/topo_sysfs.h"
 #include "shim/place.h"
+#include "shim/promoter.h"
 #include "shim/registry.h"
 #include "shim/thread.h"
 #include "shim/vm.h"
+#include "shim/worker.h"
 
 enum { THREADS = 4, ROUNDS = 300 };
 
@@ -81,6 +83,23 @@ void lift_heap_drain(void)
 }
 
 void lift_heap_forget_thread(void)
+{
+}
+
+/* No worker. */
+_Atomic bool lift_worker_possible;
+_Atomic bool lift_worker_undecided;
+
+void lift_worker_count(size_t len)
+{
+	(void)len;
+}
+
+void lift_worker_fork_child(void)
+{
+}
+
+void lift_promoter_keep_off(void)
 {
 }
 
@@ -332,8 +351,8 @@ static void *live_shortly(void *arg)
 			lift_thread_fed();
 		lift_thread_leave();
 		if (i % 8 == 0) {
-			lift_thread_all_slow();
-			lift_thread_all_fast();
+			lift_thread_all_slow(LIFT_SLOW_NO_SPARE);
+			lift_thread_all_fast(LIFT_SLOW_NO_SPARE);
 		}
 	}
 	return NULL;
