@@ -156,6 +156,12 @@ static uint64_t moves_cost(const struct lift_schedule *s, const struct lift_pass
 	return pass->promoted * s->costs.promote_ns + pass->demoted * s->costs.demote_ns;
 }
 
+/* Promotions for which nothing had to make way. */
+static uint64_t into_room(const struct lift_pass *pass)
+{
+	return pass->promoted > pass->demoted ? pass->promoted - pass->demoted : 0;
+}
+
 uint64_t lift_schedule_cost(const struct lift_schedule *s, const struct lift_pass *pass)
 {
 	const struct lift_costs *c = &s->costs;
@@ -174,7 +180,11 @@ void lift_schedule_end(struct lift_schedule *s, uint64_t now, const struct lift_
 
 	s->spent_ns += cost;
 	s->fault_ns += pass->accessed * s->costs.fault_ns;
-	s->bank_ns -= (int64_t)cost;
+	/*
+	 * What fills free room is moved once and pays for itself; to be poor afterwards would only
+	 * delay what else belongs there. Trades are paid for.
+	 */
+	s->bank_ns -= (int64_t)(cost - into_room(pass) * s->costs.promote_ns);
 	if (s->bank_ns < -bank_max(s) / 2)
 		s->bank_ns = -bank_max(s) / 2;
 	set_window(s, pass, load->capacity);
