@@ -45,6 +45,7 @@ int lift_promote_init(struct lift_promote *p, void *mem, size_t bytes, uint32_t 
 		.residence_ns = RESIDENCE_START_NS,
 		.room_ns = RESIDENCE_MAX_NS,
 	};
+	p->duty = 4096;
 	/* Unknown is taken to be lively, which is the dear side to err on. */
 	p->load.slow_p = 1024;
 	p->load.fast_p = 2048;
@@ -494,6 +495,7 @@ static void estimate_share(struct lift_promote *p, const struct lift_census *cen
 static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 {
 	uint32_t max = lift_schedule_moves(&p->schedule);
+	struct lift_price price = p->price;
 	struct lift_census census;
 	struct lift_cut cut;
 	uint64_t earned = 0;
@@ -502,6 +504,8 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 
 	take_census(p, &census);
 	read_slots(p, now);
+	price.residence_ns = price.residence_ns / 4096 * p->duty;
+	price.room_ns = price.room_ns / 4096 * p->duty;
 	room = p->load.capacity > census.nr_fast ? p->load.capacity - census.nr_fast : 0;
 	if (p->window.hit > p->window.wrong * 2)
 		earned = (p->window.hit - p->window.wrong * 2) * GUESS_SHARE;
@@ -511,7 +515,7 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 		/* The user's word stands for what could be learned. */
 		p->rates.low[LIFT_STATE_PREDICTED] = p->rates.rate[LIFT_STATE_PREDICTED] =
 			p->rates.rate[LIFT_STATES - 1];
-	lift_threshold_cut(&census, &p->rates, &p->price, p->load.capacity, 0, max, &cut);
+	lift_threshold_cut(&census, &p->rates, &price, p->load.capacity, 0, max, &cut);
 	memcpy(p->hot, cut.hot, sizeof(p->hot));
 	if (lift_window_bytes(&p->window) && cut.nr_promote) {
 		for (uint32_t n = 0; n < p->heat.nr_chunks; n++)
@@ -520,11 +524,10 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 		earned += cut.nr_promote / GUESS_START;
 		if (!p->window.fixed && offer > earned)
 			offer = (uint32_t)earned;
-		lift_threshold_cut(
-			&census, &p->rates, &p->price, p->load.capacity, offer, max, &cut);
+		lift_threshold_cut(&census, &p->rates, &price, p->load.capacity, offer, max, &cut);
 	}
 	p->pass.paying = cut.nr_promote;
-	p->pass.wanted = lift_threshold_wanted(&census, &p->rates, &p->price, &cut);
+	p->pass.wanted = lift_threshold_wanted(&census, &p->rates, &price, &cut);
 	p->up_p += cut.up_p;
 	p->up_n += cut.nr_promote;
 	p->down_p += cut.down_p;
@@ -594,6 +597,43 @@ static bool begin(
 	return true;
 }
 
+/*
+ * Rates are by time in which the program is active; what a page is worth is by the clock. From one
+ * pass to the next, so that what repeats every second or two is averaged.
+ */
+static void measure_duty(struct lift_promote *p, const struct lift_promote_now *now)
+{
+	uint64_t dt = now->now_ns - p->armed_at;
+	uint64_t used = now->cpu_ns > p->armed_cpu ? now->cpu_ns - p->armed_cpu : 0;
+
+	if (p->armed_at && dt) {
+		uint32_t share =
+			used < dt ? (uint32_t)(used / 1024 * 4096 / (dt / 1024 + 1)) : 4096;
+
+		p->duty = (p->duty * 3 + share) / 4;
+		if (p->duty == 0)
+			p->duty = 1;
+	}
+	p->armed_at = now->now_ns;
+	p->armed_cpu = now->cpu_ns;
+}
+
+static uint64_t active_since_armed(const struct lift_promote *p, const struct lift_promote_now *now)
+{
+	uint64_t clock = now->now_ns - p->armed_at;
+	uint64_t used = now->cpu_ns > p->armed_cpu ? now->cpu_ns - p->armed_cpu : 0;
+
+	/* What was found by chance in next to no time says nothing about rates. */
+	if (used < p->schedule.window_ns / 4)
+		used = p->schedule.window_ns / 4;
+	return used < clock ? used : clock;
+}
+
+bool lift_promote_sampling(const struct lift_promote *p)
+{
+	return p->phase == WINDOW;
+}
+
 enum lift_step lift_promote_step(
 	struct lift_promote *p, const struct lift_promote_now *now, struct lift_work *work)
 {
@@ -619,7 +659,7 @@ enum lift_step lift_promote_step(
 				return LIFT_STEP_SLEEP;
 			}
 			go(p, ARM);
-			p->armed_at = now->now_ns;
+			measure_duty(p, now);
 			break;
 		case ARM:
 			if (put_ranges(p, work))
@@ -629,7 +669,7 @@ enum lift_step lift_promote_step(
 			return LIFT_STEP_SLEEP;
 		case WINDOW:
 			/* Longer than planned, because arming or waking took its time. */
-			took = now->now_ns - p->armed_at;
+			took = active_since_armed(p, now);
 			if (took > p->schedule.window_ns + p->schedule.window_ns / 4)
 				p->calib.window_ns = took;
 			go(p, COLLECT);

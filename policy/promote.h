@@ -9,9 +9,12 @@
  *     RELEASE ranges   end the watch: no more faults from these (a sampler may pass over it)
  *     MOVE    batch    move, then lift_promote_moved()
  *
- * A SLEEP between ARM and COLLECT is the sample and is to be kept to; others may be longer. Memory
- * that goes away is told by lift_promote_forget(), at any time between steps; a fork, or whatever
- * else ends the watch, by lift_promote_restart().
+ * A SLEEP between ARM and COLLECT is the sample (lift_promote_sampling()): it is to last until the
+ * program has used that much CPU time, if it has more than one busy thread no shorter than that by
+ * the clock, and some seconds at most if it idles. So what is found does not depend on whether the
+ * program was waiting for something just then. Other sleeps may be longer. Memory that goes away is
+ * told by lift_promote_forget(), at any time between steps; a fork, or whatever else ends the
+ * watch, by lift_promote_restart().
  */
 #ifndef LIFT_POLICY_PROMOTE_H
 #define LIFT_POLICY_PROMOTE_H
@@ -106,6 +109,8 @@ struct lift_promote {
 	unsigned page_at;      /* page within it */
 	uint32_t where_at;     /* chunk to be located anew next */
 	uint64_t armed_at;     /* when the sample began */
+	uint64_t armed_cpu;    /* CPU time of the program then */
+	uint32_t duty;         /* share of the time that it uses a CPU, of 4096 */
 	uint64_t changed_at;   /* when the program last began something else */
 	uint64_t judged_at;    /* when moves were last judged */
 	uint64_t known_pages;  /* tracked, when that was last a reason to look at everything */
@@ -143,6 +148,9 @@ void lift_promote_restart(struct lift_promote *p);
 /* The next thing to do, in *work. */
 enum lift_step lift_promote_step(
 	struct lift_promote *p, const struct lift_promote_now *now, struct lift_work *work);
+
+/* The sleep that was asked for last is a sample. */
+bool lift_promote_sampling(const struct lift_promote *p);
 
 /* Page at @addr is on @node, or -errno of memsys' where(). Ignored if its chunk is not known. */
 void lift_promote_located(struct lift_promote *p, uintptr_t addr, int node);

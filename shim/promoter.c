@@ -42,6 +42,7 @@
 #define MAPS_EVERY_NS LIFT_NS_PER_S
 /* Reading what is mapped takes no more than this share of the time. */
 #define MAPS_SHARE 200
+#define SAMPLE_MAX_NS (3 * LIFT_NS_PER_S)
 #define PUBLISH_EVERY_NS LIFT_NS_PER_S
 
 static struct {
@@ -113,9 +114,24 @@ static bool sleep_ns(uint64_t ns)
 
 		if (ms == 0)
 			return true;
-		(void)lift_sys_futex_wait(&w.orders->word, LIFT_ORDER_NONE, ms < 60000 ? (int)ms : 60000);
+		(void)lift_sys_futex_wait(
+			&w.orders->word, LIFT_ORDER_NONE, ms < 60000 ? (int)ms : 60000);
 	}
 	return false;
+}
+
+/* Until the program has been active for so long (promote.h). */
+static bool sleep_sample(uint64_t ns)
+{
+	uint64_t cpu = w.now.cpu_ns + ns - ns / 8;
+	uint64_t until = w.now.now_ns + SAMPLE_MAX_NS;
+
+	do {
+		if (!sleep_ns(ns))
+			return false;
+		ns = ns / 4 > 5 * MS ? ns / 4 : 5 * MS;
+	} while (lift_sys_process_cpu_ns() < cpu && w.sys->now(w.sys->ctx) < until);
+	return true;
 }
 
 /* --- before it begins --- */
@@ -280,8 +296,8 @@ static const struct lift_sampler *working(enum lift_sampler_choice choice, int *
 
 static bool choose_sampler(void)
 {
-	static const enum lift_sampler_choice order[] = {LIFT_SAMPLER_KERNEL, LIFT_SAMPLER_RWP,
-		LIFT_SAMPLER_WP_REFS, LIFT_SAMPLER_REFS};
+	static const enum lift_sampler_choice order[] = {
+		LIFT_SAMPLER_KERNEL, LIFT_SAMPLER_RWP, LIFT_SAMPLER_WP_REFS, LIFT_SAMPLER_REFS};
 	enum lift_sampler_choice asked = lift_config_now()->sampler;
 	int err = 0;
 
@@ -471,9 +487,8 @@ static bool sync_tracked(void)
 	bool again;
 	int rc;
 
-	if (w.tracked_at &&
-		(now - w.tracked_at < MAPS_EVERY_NS ||
-			now - w.tracked_at < w.tracked_ns * MAPS_SHARE))
+	if (w.tracked_at && (now - w.tracked_at < MAPS_EVERY_NS ||
+				    now - w.tracked_at < w.tracked_ns * MAPS_SHARE))
 		return true;
 	rc = lift_tracked_read(w.own, w.nr_own, &w.tracked);
 	w.tracked_at = w.sys->now(w.sys->ctx);
@@ -627,6 +642,8 @@ static size_t join(struct lift_range *r, size_t nr, uintptr_t gap)
 
 static bool sampler_failed(int err)
 {
+	w.is_armed = w.collected = false;
+	w.nr_armed = 0;
 	lift_log(LIFT_LOG_DEBUG, "sampler %s: %s (%d)", w.sampler->name, why_not(err), err);
 	lift_promote_restart(&w.promote);
 	w.tracked_at = 0; /* and watch again */
@@ -663,8 +680,7 @@ static bool collect_all(void)
 	for (size_t at = 0; at < w.nr_armed && !stopped(); at += slice) {
 		size_t nr = w.nr_armed - at < slice ? w.nr_armed - at : slice;
 
-		rc = w.sampler->collect(
-			w.armed + at, nr, LIFT_COLLECT_IDLE, sampled, NULL);
+		rc = w.sampler->collect(w.armed + at, nr, LIFT_COLLECT_IDLE, sampled, NULL);
 		if (rc < 0)
 			return sampler_failed(rc);
 	}
@@ -829,7 +845,6 @@ static void publish(bool always)
 
 /* --- the loop --- */
 
-
 /* The kernel samples and moves: all that is left is to count. Until that changes. */
 static bool watch_kernel(void)
 {
@@ -865,13 +880,17 @@ static bool promote(void)
 		switch (step) {
 		case LIFT_STEP_SLEEP:
 			publish(false);
+			if (lift_promote_sampling(&w.promote)) {
+				if (!sleep_sample(w.work.sleep_ns))
+					return false;
+				break;
+			}
 			if (!sleep_ns(w.work.sleep_ns))
 				return false;
-			if (w.is_armed)
-				break;
 			if (w.now.now_ns - looked_at > NODES_EVERY_NS) {
 				looked_at = w.now.now_ns;
-				if (lift_config_now()->sampler == LIFT_SAMPLER_AUTO && kernel_promotes())
+				if (lift_config_now()->sampler == LIFT_SAMPLER_AUTO &&
+					kernel_promotes())
 					return true;
 			}
 			ok = sync_tracked();
@@ -919,8 +938,8 @@ static bool begin(void)
 	read_nodes(w.now.now_ns);
 	slow = some_node(false);
 	fast = some_node(true);
-	if (lift_measure_costs(w.sampler, w.sys, slow ? slow->node : -1, fast ? fast->node : -1,
-		    &w.costs) < 0)
+	if (lift_measure_costs(
+		    w.sampler, w.sys, slow ? slow->node : -1, fast ? fast->node : -1, &w.costs) < 0)
 		return end("what sampling costs could not be measured");
 	if (w.ready) {
 		/* It was stopped in between: what is known is still right. */

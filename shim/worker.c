@@ -91,8 +91,8 @@ static int map_memory(char **ret_stack, char **ret_pointer)
 	ptrdiff_t off = (char *)&lift_thread_self - (char *)__builtin_thread_pointer();
 	size_t side = ((size_t)(off < 0 ? -off : off) + 2 * 4096) & ~(size_t)4095;
 	size_t bytes = 4096 + STACK_BYTES + 2 * side;
-	long at = lift_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		-1, 0);
+	long at = lift_sys_mmap(
+		NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *p;
 
 	if (lift_syserr(at))
@@ -100,7 +100,7 @@ static int map_memory(char **ret_stack, char **ret_pointer)
 	(void)lift_sys_mprotect((void *)at, 4096, PROT_NONE);
 	p = (char *)at + 4096 + STACK_BYTES + side;
 #if defined(__x86_64__)
-	*(void **)(void *)p = p;	/* the psABI's: the thread pointer points to itself */
+	*(void **)(void *)p = p;        /* the psABI's: the thread pointer points to itself */
 	*(void **)(void *)(p + 16) = p; /* and libc's */
 #endif
 	*ret_stack = (char *)at + 4096 + STACK_BYTES;

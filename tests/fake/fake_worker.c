@@ -101,6 +101,8 @@ static uint64_t step(struct fake_worker *w)
 	switch (what) {
 	case LIFT_STEP_SLEEP:
 		sleep = w->work.sleep_ns;
+		w->sample_cpu = w->m->cpu_ns + sleep - sleep / 8;
+		w->sample_until = w->m->now_ns + 3 * LIFT_NS_PER_S;
 		break;
 	case LIFT_STEP_MOVE:
 		rc = w->m->sys.move(w->m->sys.ctx, w->work.batch->page, w->work.batch->nr,
@@ -124,12 +126,22 @@ static uint64_t step(struct fake_worker *w)
 	return sleep;
 }
 
+/* As the worker does it: a sample lasts until the program has been active for so long. */
+static bool sample_goes_on(struct fake_worker *w)
+{
+	if (!lift_promote_sampling(&w->promote) || w->m->cpu_ns >= w->sample_cpu ||
+		w->m->now_ns >= w->sample_until)
+		return false;
+	w->woken = w->m->now_ns + 5000000;
+	return true;
+}
+
 static void run(struct fake_worker *w, uint64_t end, uint64_t pass)
 {
 	while (w->m->now_ns < end && w->promote.stats.passes < pass) {
 		uint64_t until;
 
-		if (w->m->now_ns >= w->woken)
+		if (w->m->now_ns >= w->woken && !sample_goes_on(w))
 			w->woken = w->m->now_ns + step(w);
 		until = w->woken < end ? w->woken : end;
 		if (until > w->m->now_ns)

@@ -21,7 +21,9 @@ struct fake_worker {
 	uint64_t fast_limit_pages;
 	uint64_t rss_bytes; /* 0: what is resident */
 	uint64_t steps;
-	uint64_t woken; /* when a sleep that is going on ends */
+	uint64_t sample_cpu;   /* the sample lasts until the program has used so much, */
+	uint64_t sample_until; /* but no longer than this */
+	uint64_t woken;        /* when a sleep that is going on ends */
 	void *mem;
 	size_t mem_bytes;
 };

@@ -274,6 +274,7 @@ static unsigned passes_needed(uint32_t run, uint32_t walk, int window, uint64_t 
 	double best;
 
 	start(&s, run, seed);
+	s.m.costs.own = 1000000000 / RATE; /* never idle, so that passes are as long as samples */
 	s.p.walk = walk;
 	s.p.dwell = 30;
 	fake_program_hot(&s.p, FAST_PAGES * 9 / 10 / run, 0.95, 0.2);
