@@ -24,18 +24,26 @@
 /* Of move_pages() for what is left of one call, until the rest is left for another time. */
 #define ROUNDS 16
 
+/* What the kernel keeps free for itself, with huge pages in use: some 25 MiB of a small node. */
+#define LOW_BYTES (32 * LIFT_MIB)
+
 #define RUN_PAGES (LIFT_HUGE_BYTES / PAGE)
 
 enum { MF_MOVE = 2 };
 enum { UNSET = INT_MIN }; /* neither a node nor an -errno */
 
 static enum lift_memsys_how how = LIFT_MEMSYS_MOVE_PAGES;
+static int hints = -1; /* whether NUMA balancing is on; -1: not asked yet */
 
 static uintptr_t todo[CALL_PAGES];
 static uint16_t todo_at[CALL_PAGES]; /* whose status it is */
 static int targets[CALL_PAGES];
 static int told[CALL_PAGES];
+static uintptr_t again[CALL_PAGES];
+static uint16_t again_at[CALL_PAGES];
+static int again_told[CALL_PAGES];
 static int found[CALL_PAGES];
+static int looked[RUN_PAGES];
 static uint64_t words[RUN_PAGES];
 static unsigned char cores[RUN_PAGES];
 static char text[8192];
@@ -114,15 +122,14 @@ static void tell_absent(const uintptr_t *pages, size_t nr, int *status)
 	size_t n;
 
 	for (size_t i = 0; i < nr; i += n) {
-		size_t same = 0;
 		long rc;
 
-		n = run_of(pages + i, nr - i);
-		while (same < n && (status[i + same] == -EFAULT) == (status[i] == -EFAULT))
-			same++;
-		n = same;
+		n = 1;
 		if (status[i] != -EFAULT)
 			continue;
+		while (i + n < nr && n < RUN_PAGES && status[i + n] == -EFAULT &&
+			pages[i + n] == pages[i + n - 1] + PAGE)
+			n++;
 		rc = lift_sys_mincore(pages[i], n * PAGE, cores);
 		if (rc == -ENOMEM && n > 1) {
 			/* A hole, somewhere. */
@@ -133,6 +140,69 @@ static void tell_absent(const uintptr_t *pages, size_t nr, int *status)
 			if (!(cores[k] & 1))
 				status[i + k] = -ENOENT;
 	}
+}
+
+/* Which pages are there, by the words of pagemap, else by mincore. -ENOENT where one is not. */
+static void look_present(int pagemap, const uintptr_t *pages, size_t nr, int *ret_status)
+{
+	enum { SHARED = -EACCES };
+	const uint64_t whose = UINT64_C(1) << 56 | UINT64_C(1) << 61; /* exclusive; of a file */
+	long n = pagemap < 0 ? pagemap : lift_pagemap_read(pagemap, pages[0], words, nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		bool there;
+
+		if (n >= 0)
+			there = (long)i < n && (words[i] & LIFT_PAGEMAP_PRESENT);
+		else
+			there = lift_sys_mincore(pages[i], PAGE, cores) == 0 && (cores[0] & 1);
+		ret_status[i] = there ? 0 : -ENOENT;
+		/* The zero page, or anonymous and shared. */
+		if (there && n >= 0 && !(words[i] & whose))
+			ret_status[i] = SHARED;
+	}
+}
+
+/*
+ * From 6.1 to 6.4 move_pages() takes a page for absent that NUMA balancing waits for the next touch
+ * of. It is touched here, then, as get_mempolicy() does; cold pages would be stuck else. How many.
+ */
+static size_t wake_hinted(const uintptr_t *pages, size_t nr, int *status)
+{
+	struct lift_fd fd = {0};
+	int pagemap;
+	size_t woken = 0;
+	size_t n;
+
+	if (hints < 0)
+		hints = lift_sys_read_file("/proc/sys/kernel/numa_balancing", text, sizeof(text)) >
+				0 &&
+			text[0] != '0';
+	if (!hints)
+		return 0;
+	for (size_t i = 0; i < nr; i += n) {
+		n = 1;
+		if (status[i] != -ENOENT)
+			continue;
+		if (!fd.nr && lift_pagemap_open(&fd) < 0)
+			return 0; /* mincore() would call more present than is mapped */
+		pagemap = lift_fd_get(&fd);
+		n = run_of(pages + i, nr - i);
+		look_present(pagemap, pages + i, n, looked);
+		for (size_t k = 0; k < n; k++) {
+			long node;
+
+			if (status[i + k] != -ENOENT || looked[k] == -ENOENT)
+				continue;
+			node = lift_sys_page_node(pages[i + k]);
+			if (node >= 0) {
+				status[i + k] = (int)node;
+				woken++;
+			}
+		}
+	}
+	lift_fd_close(&fd);
+	return woken;
 }
 
 /* --- by move_pages --- */
@@ -147,6 +217,7 @@ static int ask_nodes(const uintptr_t *pages, size_t nr, int *ret_status)
 	for (size_t i = 0; i < nr; i++)
 		ret_status[i] = status_of(ret_status[i]);
 	tell_absent(pages, nr, ret_status);
+	(void)wake_hinted(pages, nr, ret_status);
 	return 0;
 }
 
@@ -173,8 +244,7 @@ static size_t tried_end(const int *st, size_t nr)
 	return end == first ? nr : end;
 }
 
-/* At most CALL_PAGES, whose status is -EAGAIN so far. */
-static int move_call(const uintptr_t *pages, size_t nr, int node, int *ret_status)
+static int move_rounds(const uintptr_t *pages, size_t nr, int node, int *ret_status)
 {
 	for (size_t i = 0; i < nr; i++) {
 		todo[i] = pages[i];
@@ -200,7 +270,7 @@ static int move_call(const uintptr_t *pages, size_t nr, int node, int *ret_statu
 				left++;
 		}
 		if (left == 0)
-			return 0;
+			break;
 		/* Of those without a status some may have moved. */
 		err = ask_nodes(todo, nr, found);
 		if (err < 0)
@@ -227,28 +297,31 @@ static int move_call(const uintptr_t *pages, size_t nr, int node, int *ret_statu
 	return 0;
 }
 
-/* --- by mbind --- */
-
-/* Which pages are there, by the words of pagemap, else by mincore. -ENOENT where one is not. */
-static void look_present(int pagemap, const uintptr_t *pages, size_t nr, int *ret_status)
+/* At most CALL_PAGES, whose status is -EAGAIN so far. */
+static int move_call(const uintptr_t *pages, size_t nr, int node, int *ret_status)
 {
-	enum { SHARED = -EACCES };
-	const uint64_t whose = UINT64_C(1) << 56 | UINT64_C(1) << 61; /* exclusive; of a file */
-	long n = pagemap < 0 ? pagemap : lift_pagemap_read(pagemap, pages[0], words, nr);
+	size_t nr_again = 0;
+	int rc = move_rounds(pages, nr, node, ret_status);
 
+	tell_absent(pages, nr, ret_status);
+	if (rc < 0 || wake_hinted(pages, nr, ret_status) == 0)
+		return rc;
 	for (size_t i = 0; i < nr; i++) {
-		bool there;
-
-		if (n >= 0)
-			there = (long)i < n && (words[i] & LIFT_PAGEMAP_PRESENT);
-		else
-			there = lift_sys_mincore(pages[i], PAGE, cores) == 0 && (cores[0] & 1);
-		ret_status[i] = there ? 0 : -ENOENT;
-		/* The zero page, or anonymous and shared. */
-		if (there && n >= 0 && !(words[i] & whose))
-			ret_status[i] = SHARED;
+		if (ret_status[i] >= 0 && ret_status[i] != node) {
+			again[nr_again] = pages[i];
+			again_at[nr_again++] = (uint16_t)i;
+		}
 	}
+	for (size_t k = 0; k < nr_again; k++)
+		again_told[k] = -EAGAIN;
+	rc = move_rounds(again, nr_again, node, again_told);
+	tell_absent(again, nr_again, again_told);
+	for (size_t k = 0; k < nr_again; k++)
+		ret_status[again_at[k]] = again_told[k];
+	return rc;
 }
+
+/* --- by mbind --- */
 
 /*
  * get_mempolicy() knows the node of a page but brings one into being that is not there, hence the
@@ -404,8 +477,8 @@ static int bind_call(const uintptr_t *pages, size_t nr, int node, int *ret_statu
 			n = 1;
 			continue;
 		}
-		/* Where there is no room it would go anywhere. */
-		if (free_bytes < total_bytes / 64 + lift_range_bytes(r)) {
+		/* From the low watermark on pages would go to any other node. */
+		if (free_bytes < total_bytes / 64 + LOW_BYTES + lift_range_bytes(r)) {
 			for (size_t k = i; k < i + n; k++)
 				ret_status[k] = -ENOMEM;
 			continue;
@@ -416,10 +489,15 @@ static int bind_call(const uintptr_t *pages, size_t nr, int node, int *ret_statu
 		else if (rc < 0)
 			break; /* -ENOMEM: no more mappings */
 		rc = where_by_policy(pages + i, n, ret_status + i);
-		for (size_t k = i; k < i + n && rc == 0; k++)
-			if (ret_status[k] >= 0 && ret_status[k] != node)
-				ret_status[k] = -EBUSY;
-		free_bytes -= lift_range_bytes(r);
+		for (size_t k = i; k < i + n && rc == 0; k++) {
+			if (ret_status[k] < 0 || ret_status[k] == node)
+				continue;
+			if (ret_status[k] != found[k])
+				free_bytes = 0; /* so it is there already */
+			ret_status[k] = ret_status[k] == found[k] ? -EBUSY : -ENOMEM;
+		}
+		if (free_bytes > lift_range_bytes(r))
+			free_bytes -= lift_range_bytes(r);
 	}
 	return rc;
 }
@@ -452,6 +530,7 @@ int lift_memsys_probe(int *ret_how)
 	if (lift_syserr(map))
 		return (int)map;
 	*(volatile char *)map = 1;
+	hints = -1;
 	how = works_by_move_pages((uintptr_t)map) ? LIFT_MEMSYS_MOVE_PAGES
 	      : works_by_mbind((uintptr_t)map)    ? LIFT_MEMSYS_MBIND
 						  : LIFT_MEMSYS_NONE;
