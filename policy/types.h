@@ -71,6 +71,25 @@ static inline size_t lift_range_bytes(struct lift_range r)
 	return lift_range_empty(r) ? 0 : (size_t)(r.end - r.start);
 }
 
+static inline size_t lift_ranges_bytes(const struct lift_range *ranges, size_t nr)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		bytes += lift_range_bytes(ranges[i]);
+	return bytes;
+}
+
+/* What both have; empty when they do not overlap. */
+static inline struct lift_range lift_range_and(struct lift_range a, struct lift_range b)
+{
+	if (a.start < b.start)
+		a.start = b.start;
+	if (a.end > b.end)
+		a.end = b.end;
+	return a;
+}
+
 static inline bool lift_range_overlaps(struct lift_range a, struct lift_range b)
 {
 	return !lift_range_empty(a) && !lift_range_empty(b) && a.start < b.end && b.start < a.end;

@@ -46,12 +46,9 @@ static void dirty_close(void)
 
 static int64_t dirty_watch(const struct lift_range *ranges, size_t nr)
 {
-	int64_t bytes = 0;
 	int rc = dirty_open();
 
-	for (size_t i = 0; i < nr; i++)
-		bytes += (int64_t)lift_range_bytes(ranges[i]);
-	return rc < 0 ? rc : bytes;
+	return rc < 0 ? rc : (int64_t)lift_ranges_bytes(ranges, nr);
 }
 
 static int dirty_arm(const struct lift_range *ranges, size_t nr)
@@ -152,15 +149,9 @@ static int dirty_collect(
 		while (i < nr && ranges[i].end <= vma.range.start)
 			i++;
 		for (size_t k = i; k < nr && ranges[k].start < vma.range.end; k++) {
-			struct lift_range part = ranges[k];
-
 			if (vma.rss_bytes == 0 || vma.huge_bytes)
 				break;
-			if (part.start < vma.range.start)
-				part.start = vma.range.start;
-			if (part.end > vma.range.end)
-				part.end = vma.range.end;
-			rc = tell_part(part, &to);
+			rc = tell_part(lift_range_and(ranges[k], vma.range), &to);
 			if (rc < 0)
 				goto out_close;
 		}

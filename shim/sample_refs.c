@@ -101,48 +101,17 @@ static void refs_close(void)
 
 static int64_t refs_watch(const struct lift_range *ranges, size_t nr)
 {
-	int64_t bytes = 0;
 	int rc = refs_open();
 
-	for (size_t i = 0; i < nr; i++)
-		bytes += (int64_t)lift_range_bytes(ranges[i]);
-	return rc < 0 ? rc : bytes;
+	return rc < 0 ? rc : (int64_t)lift_ranges_bytes(ranges, nr);
 }
 
-/*
- * A mapping that cannot be aged (locked, of a device) ends it: on with what is behind that one, and
- * where that is only maps can tell.
- */
-static int age_by_mapping(const struct lift_range *ranges, size_t nr)
+static int age_part(void *arg, struct lift_range part, const struct lift_maps_line *mapping)
 {
-	struct lift_lines l;
-	struct lift_text line;
-	size_t i = 0;
-	int rc = lift_lines_open(&l, "/proc/self/maps", -1, lines, sizeof(lines));
-
-	if (rc < 0)
-		return rc;
-	while (i < nr && (rc = lift_lines_next(&l, &line)) > 0) {
-		struct lift_maps_line m;
-
-		if (lift_parse_maps_line(line.s, line.len, &m) < 0)
-			continue;
-		while (i < nr && ranges[i].end <= m.range.start)
-			i++;
-		for (size_t k = i; k < nr && ranges[k].start < m.range.end; k++) {
-			struct lift_range part = ranges[k];
-
-			if (part.start < m.range.start)
-				part.start = m.range.start;
-			if (part.end > m.range.end)
-				part.end = m.range.end;
-			if (!lift_range_empty(part))
-				(void)lift_sys_madvise(
-					(void *)part.start, lift_range_bytes(part), MADV_COLD);
-		}
-	}
-	lift_lines_close(&l);
-	return rc < 0 ? rc : 0;
+	(void)arg;
+	(void)mapping;
+	(void)lift_sys_madvise((void *)part.start, lift_range_bytes(part), MADV_COLD);
+	return 0;
 }
 
 static int refs_arm(const struct lift_range *ranges, size_t nr)
@@ -161,7 +130,12 @@ static int refs_arm(const struct lift_range *ranges, size_t nr)
 		rc = (int)lift_sys_madvise(
 			(void *)ranges[i].start, lift_range_bytes(ranges[i]), MADV_COLD);
 		if (rc < 0 && rc != -ENOMEM) /* which says that there were holes */
-			return age_by_mapping(ranges + i, nr - i);
+			/*
+			 * A mapping that cannot be aged (locked, of a device) ends it: on with what
+			 * is behind that one, and where that is only maps can tell.
+			 */
+			return lift_maps_parts(
+				ranges + i, nr - i, lines, sizeof(lines), age_part, NULL);
 	}
 	return 0;
 }

@@ -210,6 +210,34 @@ static int arm_stretch(
 	return 0;
 }
 
+struct slow_way {
+	struct tracker *t;
+	int uffd;
+	int pagemap;
+	uintptr_t from;
+	bool arm;
+	int64_t bytes;
+};
+
+static int slow_part(void *arg, struct lift_range part, const struct lift_maps_line *mapping)
+{
+	struct slow_way *w = arg;
+	struct lift_range piece;
+	uintptr_t done;
+
+	(void)mapping;
+	if (part.start < w->from)
+		part.start = w->from;
+	while (!lift_range_empty(part) && next_own(w->t, &part, &piece)) {
+		if (lift_uffd_register(w->uffd, w->t->kind, piece) < 0 ||
+			(w->arm && arm_stretch(w->t, w->uffd, w->pagemap, piece, &done) < 0))
+			apart_add(w->t, piece);
+		else
+			w->bytes += (int64_t)lift_range_bytes(piece);
+	}
+	return 0;
+}
+
 /*
  * The slow way, mapping by mapping: from address `from` on in ranges. Registers each mapping's part
  * of them, arms it if asked to, and lists what it does not get. Bytes that are ours, or -errno.
@@ -217,43 +245,10 @@ static int arm_stretch(
 static int64_t by_mapping(struct tracker *t, int uffd, int pagemap, const struct lift_range *ranges,
 	size_t nr, uintptr_t from, bool arm)
 {
-	struct lift_lines l;
-	struct lift_text line;
-	int64_t bytes = 0;
-	size_t i = 0;
-	int rc = lift_lines_open(&l, "/proc/self/maps", -1, lines, sizeof(lines));
+	struct slow_way w = {.t = t, .uffd = uffd, .pagemap = pagemap, .from = from, .arm = arm};
+	int rc = lift_maps_parts(ranges, nr, lines, sizeof(lines), slow_part, &w);
 
-	if (rc < 0)
-		return rc;
-	while (i < nr && (rc = lift_lines_next(&l, &line)) > 0) {
-		struct lift_maps_line m;
-
-		if (lift_parse_maps_line(line.s, line.len, &m) < 0)
-			continue;
-		if (m.range.start < from)
-			m.range.start = from;
-		while (i < nr && ranges[i].end <= m.range.start)
-			i++;
-		for (size_t k = i; k < nr && ranges[k].start < m.range.end; k++) {
-			struct lift_range part = ranges[k];
-			struct lift_range piece;
-			uintptr_t done;
-
-			if (part.start < m.range.start)
-				part.start = m.range.start;
-			if (part.end > m.range.end)
-				part.end = m.range.end;
-			while (!lift_range_empty(part) && next_own(t, &part, &piece)) {
-				if (lift_uffd_register(uffd, t->kind, piece) < 0 ||
-					(arm && arm_stretch(t, uffd, pagemap, piece, &done) < 0))
-					apart_add(t, piece);
-				else
-					bytes += (int64_t)lift_range_bytes(piece);
-			}
-		}
-	}
-	lift_lines_close(&l);
-	return rc < 0 ? rc : bytes;
+	return rc < 0 ? rc : w.bytes;
 }
 
 static int64_t tracker_watch(struct tracker *t, const struct lift_range *ranges, size_t nr)
@@ -409,37 +404,29 @@ static int tracker_collect(struct tracker *t, const struct lift_range *ranges, s
 
 /* --- ending it --- */
 
+static int release_part(void *arg, struct lift_range part, const struct lift_maps_line *mapping)
+{
+	const struct slow_way *w = arg;
+
+	(void)mapping;
+	if (lift_uffd_register(w->uffd, w->t->kind, part) == 0)
+		(void)lift_uffd_unregister(w->uffd, part);
+	return 0;
+}
+
 /*
  * Whose a registration is cannot be asked, and some kernels unregister everybody's: what we can
  * register (again) is ours. Uses the stack for its buffer: any thread may be here.
  */
 static void release(struct tracker *t, int uffd, struct lift_range r)
 {
+	struct slow_way w = {.t = t, .uffd = uffd};
 	char buf[4096];
-	struct lift_lines l;
-	struct lift_text line;
 
-	if (lift_uffd_register(uffd, t->kind, r) == 0) {
+	if (lift_uffd_register(uffd, t->kind, r) == 0)
 		(void)lift_uffd_unregister(uffd, r);
-		return;
-	}
-	if (lift_lines_open(&l, "/proc/self/maps", -1, buf, sizeof(buf)) < 0)
-		return;
-	while (lift_lines_next(&l, &line) > 0) {
-		struct lift_maps_line m;
-
-		if (lift_parse_maps_line(line.s, line.len, &m) < 0 || m.range.end <= r.start)
-			continue;
-		if (m.range.start >= r.end)
-			break;
-		if (m.range.start < r.start)
-			m.range.start = r.start;
-		if (m.range.end > r.end)
-			m.range.end = r.end;
-		if (lift_uffd_register(uffd, t->kind, m.range) == 0)
-			(void)lift_uffd_unregister(uffd, m.range);
-	}
-	lift_lines_close(&l);
+	else
+		(void)lift_maps_parts(&r, 1, buf, sizeof(buf), release_part, &w);
 }
 
 static void tracker_disarm(struct tracker *t, const struct lift_range *ranges, size_t nr)

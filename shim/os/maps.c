@@ -74,3 +74,38 @@ int lift_lines_next(struct lift_lines *l, struct lift_text *ret)
 			return rc;
 	}
 }
+
+int lift_maps_parts(const struct lift_range *ranges, size_t nr, char *buf, size_t size,
+	lift_part_fn *fn, void *arg)
+{
+	struct lift_lines l;
+	struct lift_text line;
+	uintptr_t behind = 0;
+	size_t i = 0;
+	int rc = lift_lines_open(&l, "/proc/self/maps", -1, buf, size);
+
+	if (rc < 0)
+		return rc;
+	while (i < nr && (rc = lift_lines_next(&l, &line)) > 0) {
+		struct lift_maps_line m;
+
+		rc = 0;
+		if (lift_parse_maps_line(line.s, line.len, &m) < 0)
+			continue;
+		if (m.range.start < behind) /* it grew backwards while we were reading */
+			m.range.start = behind;
+		behind = m.range.end;
+		while (i < nr && ranges[i].end <= m.range.start)
+			i++;
+		for (size_t k = i; k < nr && ranges[k].start < m.range.end && rc == 0; k++) {
+			struct lift_range part = lift_range_and(ranges[k], m.range);
+
+			if (!lift_range_empty(part))
+				rc = fn(arg, part, &m);
+		}
+		if (rc != 0)
+			break;
+	}
+	lift_lines_close(&l);
+	return rc;
+}

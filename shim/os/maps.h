@@ -37,4 +37,14 @@ int lift_lines_next(struct lift_lines *l, struct lift_text *ret);
 
 void lift_lines_close(struct lift_lines *l);
 
+/* A part of one of the ranges asked for that lies within one mapping. Not 0: ends the walk. */
+typedef int lift_part_fn(void *arg, struct lift_range part, const struct lift_maps_line *mapping);
+
+/*
+ * Calls fn for what is mapped of ranges, ascending and without overlap themselves, in ascending
+ * order. 0, what fn returned, or -errno. buf as for lift_lines_open().
+ */
+int lift_maps_parts(const struct lift_range *ranges, size_t nr, char *buf, size_t size,
+	lift_part_fn *fn, void *arg);
+
 #endif
