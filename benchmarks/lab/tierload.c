@@ -1,0 +1,880 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A load for a machine with fast and slow nodes: fills memory, reads it pass by pass, and says
+ * after each pass how much of what it read lies on fast nodes, as lines of JSON.
+ *
+ * What is read follows from the options and the seed alone. So every pass does the same work
+ * wherever the pages are; the data can be checked, as each word follows from its place; and how
+ * often each page is read is counted in advance, by running the generator without the reads, so
+ * that the passes themselves do nothing else and the best placement can be computed.
+ *
+ * tierload --help lists the options.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <linux/mempolicy.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "benchmarks/lab/marker.h"
+
+#define PAGE 4096ul
+#define LINE 64ul
+#define MIB (1ul << 20)
+#define KIB (1ul << 10)
+#define MAX_NODES 64
+#define MAX_THREADS 64
+
+struct options {
+	unsigned long size_mib;
+	unsigned long hot_mib; /* 0: no hot set */
+	unsigned long run_kib;
+	unsigned long share;  /* percent of the reads that go to the hot set */
+	unsigned long writes; /* percent of the accesses */
+	double zipf;          /* exponent over the hot runs; 0: all alike */
+	bool scan;            /* hot runs are walked, line by line */
+	unsigned long passes;
+	unsigned long accesses; /* of a pass, all threads together */
+	unsigned long period_ms;
+	unsigned long move; /* the hot set moves every so many passes; 0: never */
+	unsigned long threads;
+	bool pin;
+	bool heap;               /* aligned_alloc instead of mmap */
+	unsigned long block_kib; /* of one allocation; 0: all in one */
+	int huge;                /* 1 and 0: asked for and against; -1: nothing said */
+	uint64_t seed;
+	uint64_t fast;              /* bit per node */
+	unsigned long capacity_mib; /* of the fast nodes, for the best placement; 0: not asked */
+	uint64_t eat;               /* nodes that are full while the memory is filled */
+	unsigned long eat_left;     /* MiB left free on each */
+	bool mark;
+};
+
+static struct options o = {
+	.size_mib = 192,
+	.hot_mib = 40,
+	.run_kib = 32,
+	.share = 95,
+	.passes = 10,
+	.accesses = 400000,
+	.threads = 1,
+	.huge = -1,
+	.seed = 1,
+	.fast = 1,
+};
+
+static char **blocks;
+static size_t block_bytes;
+static unsigned long nr_pages;
+
+/* The hot set of one epoch, that is until it moves. */
+struct epoch {
+	uint32_t *slot;  /* hot runs, in runs from the start */
+	uint32_t *alias; /* Walker's tables for the Zipf distribution */
+	uint32_t *keep;  /* 2^32 times the probability to stay with the drawn one */
+	unsigned long runs;
+};
+
+static struct epoch *epochs;
+static uint32_t *counts; /* [pass][page] */
+static signed char *last_node;
+
+static _Noreturn void die(const char *what)
+{
+	fprintf(stderr, "tierload: %s: %s\n", what, strerror(errno));
+	exit(2);
+}
+
+static void *need(void *p, const char *what)
+{
+	if (!p || p == MAP_FAILED)
+		die(what);
+	return p;
+}
+
+/* --- what is read ----------------------------------------------------------------------------- */
+
+struct generator {
+	uint64_t state;
+	uint64_t share; /* of 2^32 */
+	const struct epoch *epoch;
+	uint32_t run;  /* the walked one, */
+	uint32_t next; /* and the line of it that comes next */
+};
+
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+	return x ^ (x >> 31);
+}
+
+static inline uint64_t draw(uint64_t *state)
+{
+	uint64_t x = *state;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	*state = x;
+	return x * 0x2545f4914f6cdd1du;
+}
+
+/* 0..n-1 from the upper 32 bits, n up to 2^32 */
+static inline uint64_t below(uint64_t random, uint64_t n)
+{
+	return (random >> 32) * n >> 32;
+}
+
+static inline uint32_t draw_run(struct generator *g)
+{
+	const struct epoch *e = g->epoch;
+	uint64_t random = draw(&g->state);
+	uint64_t i = below(random, e->runs);
+
+	if (e->alias && (uint32_t)random >= e->keep[i])
+		i = e->alias[i];
+	return e->slot[i];
+}
+
+/* The word that is accessed next, in words from the start. */
+static inline uint64_t next_word(struct generator *g)
+{
+	uint64_t run_words = o.run_kib * KIB / 8;
+	uint64_t random = draw(&g->state);
+
+	if ((uint32_t)random >= g->share)
+		return below(random, o.size_mib * MIB / 8);
+	if (!o.scan)
+		return draw_run(g) * run_words + below(random, run_words);
+	if (g->next == 0)
+		g->run = draw_run(g);
+	random = g->run * run_words + g->next * (LINE / 8);
+	g->next = (g->next + 1) % (uint32_t)(o.run_kib * KIB / LINE);
+	return random;
+}
+
+static unsigned long epoch_of(unsigned long pass)
+{
+	return o.move ? pass / o.move : 0;
+}
+
+static unsigned long accesses_of(unsigned long thread)
+{
+	return o.accesses / o.threads + (thread < o.accesses % o.threads);
+}
+
+static struct generator generator(unsigned long pass, unsigned long thread)
+{
+	struct generator g = {.epoch = &epochs[epoch_of(pass)]};
+
+	/* never 0, from which the generator would not come away */
+	g.state = mix(o.seed ^ mix(pass * MAX_THREADS + thread + 1)) | 1;
+	g.share = o.hot_mib ? (o.share << 32) / 100 : 0;
+	return g;
+}
+
+static void build_alias(struct epoch *e)
+{
+	double *p = need(calloc(e->runs, sizeof(*p)), "memory for the distribution");
+	uint32_t *small = need(calloc(e->runs, sizeof(*small)), "memory for the distribution");
+	uint32_t *large = need(calloc(e->runs, sizeof(*large)), "memory for the distribution");
+	unsigned long nr_small = 0;
+	unsigned long nr_large = 0;
+	double sum = 0;
+
+	e->alias = need(calloc(e->runs, sizeof(*e->alias)), "memory for the distribution");
+	e->keep = need(calloc(e->runs, sizeof(*e->keep)), "memory for the distribution");
+	for (unsigned long i = 0; i < e->runs; i++)
+		sum += p[i] = pow((double)(i + 1), -o.zipf);
+	for (unsigned long i = 0; i < e->runs; i++) {
+		p[i] *= (double)e->runs / sum;
+		e->alias[i] = (uint32_t)i;
+		e->keep[i] = UINT32_MAX;
+		if (p[i] < 1)
+			small[nr_small++] = (uint32_t)i;
+		else
+			large[nr_large++] = (uint32_t)i;
+	}
+	while (nr_small && nr_large) {
+		uint32_t s = small[--nr_small];
+		uint32_t l = large[nr_large - 1];
+
+		e->keep[s] = (uint32_t)(p[s] * UINT32_MAX);
+		e->alias[s] = l;
+		p[l] -= 1 - p[s];
+		if (p[l] < 1) {
+			nr_large--;
+			small[nr_small++] = l;
+		}
+	}
+	free(large);
+	free(small);
+	free(p);
+}
+
+static void build_epochs(void)
+{
+	unsigned long n = epoch_of(o.passes - 1) + 1;
+	unsigned long slots = o.size_mib * MIB / (o.run_kib * KIB);
+
+	epochs = need(calloc(n, sizeof(*epochs)), "memory for hot sets");
+	for (unsigned long k = 0; k < n && o.hot_mib; k++) {
+		struct epoch *e = &epochs[k];
+		uint64_t state = mix(o.seed ^ mix(~k)) | 1;
+		uint32_t *all = need(calloc(slots, sizeof(*all)), "memory for hot sets");
+
+		for (unsigned long i = 0; i < slots; i++)
+			all[i] = (uint32_t)i;
+		e->runs = o.hot_mib * MIB / (o.run_kib * KIB);
+		for (unsigned long i = 0; i < e->runs; i++) {
+			unsigned long j = i + below(draw(&state), slots - i);
+			uint32_t t = all[i];
+
+			all[i] = all[j];
+			all[j] = t;
+		}
+		e->slot = all;
+		if (o.zipf > 0)
+			build_alias(e);
+	}
+}
+
+static void count_reads(void)
+{
+	counts = need(mmap(NULL, o.passes * nr_pages * sizeof(*counts), PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		"memory for counts");
+	for (unsigned long pass = 0; pass < o.passes; pass++)
+		for (unsigned long t = 0; t < o.threads; t++) {
+			struct generator g = generator(pass, t);
+
+			for (unsigned long i = accesses_of(t); i > 0; i--)
+				counts[pass * nr_pages + next_word(&g) / (PAGE / 8)]++;
+		}
+}
+
+/* --- the memory ------------------------------------------------------------------------------- */
+
+static inline uint64_t *word_at(uint64_t word)
+{
+	uint64_t at = word * 8;
+
+	return (uint64_t *)(blocks[at / block_bytes] + at % block_bytes);
+}
+
+static inline uint64_t value_of(uint64_t word)
+{
+	return (word + o.seed) * 0x9e3779b97f4a7c15u;
+}
+
+static void allocate(void)
+{
+	unsigned long n;
+
+	block_bytes = o.block_kib ? o.block_kib * KIB : o.size_mib * MIB;
+	n = o.size_mib * MIB / block_bytes;
+	blocks = need(calloc(n, sizeof(*blocks)), "memory");
+	for (unsigned long i = 0; i < n; i++) {
+		blocks[i] = need(o.heap ? aligned_alloc(PAGE, block_bytes)
+					: mmap(NULL, block_bytes, PROT_READ | PROT_WRITE,
+						  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			"memory");
+		if (o.huge >= 0 &&
+			madvise(blocks[i], block_bytes, o.huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE))
+			die("--huge");
+	}
+}
+
+static void fill(void)
+{
+	for (uint64_t w = 0; w < o.size_mib * MIB / 8; w++)
+		*word_at(w) = value_of(w);
+}
+
+static unsigned long free_mib(int node)
+{
+	char path[64];
+	char line[128];
+	unsigned long kb = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
+	f = need(fopen(path, "r"), path);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "Node %*d MemFree: %lu", &kb) == 1)
+			break;
+	fclose(f);
+	return kb / KIB;
+}
+
+static void eat(int node)
+{
+	enum { STEP_MIB = 1 };
+	uint64_t mask = 1ull << node;
+
+	while (free_mib(node) > o.eat_left) {
+		char *p = need(mmap(NULL, STEP_MIB * MIB, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			"memory to fill a node");
+
+		if (syscall(SYS_mbind, p, STEP_MIB * MIB, MPOL_BIND, &mask, MAX_NODES + 1ul, 0ul))
+			die("--eat: mbind");
+		for (size_t i = 0; i < STEP_MIB * MIB; i += PAGE)
+			((volatile char *)p)[i] = 1;
+	}
+}
+
+/* Another process, so that its memory is free again in one go. */
+static pid_t start_eater(void)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready))
+		die("pipe");
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ready[0]);
+		for (int node = 0; node < MAX_NODES; node++)
+			if (o.eat >> node & 1)
+				eat(node);
+		if (write(ready[1], "", 1) != 1)
+			die("pipe");
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1) {
+		fprintf(stderr, "tierload: --eat: the nodes could not be filled\n");
+		exit(2);
+	}
+	close(ready[0]);
+	return pid;
+}
+
+/* --- the passes ------------------------------------------------------------------------------- */
+
+static pthread_barrier_t barrier;
+static unsigned long current_pass;
+static _Atomic bool wrong;
+
+static void pin_to(unsigned long number)
+{
+	cpu_set_t allowed;
+	cpu_set_t one;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		die("--pin");
+	number %= (unsigned long)CPU_COUNT(&allowed);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &allowed) && number-- == 0) {
+			CPU_ZERO(&one);
+			CPU_SET(cpu, &one);
+			if (sched_setaffinity(0, sizeof(one), &one))
+				die("--pin");
+			return;
+		}
+}
+
+static void complain(uint64_t word, uint64_t have)
+{
+	if (atomic_exchange_explicit(&wrong, true, memory_order_relaxed))
+		return;
+	fprintf(stderr, "tierload: wrong data at byte %llu: %016llx instead of %016llx\n",
+		(unsigned long long)word * 8, (unsigned long long)have,
+		(unsigned long long)value_of(word));
+}
+
+static void read_pass(unsigned long thread)
+{
+	struct generator g = generator(current_pass, thread);
+	uint64_t writes = (o.writes << 32) / 100;
+
+	for (unsigned long i = accesses_of(thread); i > 0; i--) {
+		uint64_t word = next_word(&g);
+		volatile uint64_t *at = word_at(word);
+		uint64_t have;
+
+		/* other bits than those that chose the word */
+		if (writes && (uint32_t)(g.state >> 7) < writes) {
+			*at = value_of(word);
+			continue;
+		}
+		have = *at;
+		if (__builtin_expect(have != value_of(word), 0))
+			complain(word, have);
+	}
+}
+
+static void *reader(void *arg)
+{
+	unsigned long thread = (unsigned long)(uintptr_t)arg;
+
+	if (o.pin)
+		pin_to(thread);
+	for (unsigned long pass = 0; pass < o.passes; pass++) {
+		pthread_barrier_wait(&barrier);
+		read_pass(thread);
+		pthread_barrier_wait(&barrier);
+	}
+	return NULL;
+}
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+static void sleep_until(double ms)
+{
+	struct timespec t = {.tv_sec = (time_t)(ms / 1e3)};
+
+	t.tv_nsec = (long)((ms - (double)t.tv_sec * 1e3) * 1e6);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
+static void phase(const char *what, unsigned long pass)
+{
+	char name[32];
+
+	if (!o.mark)
+		return;
+	snprintf(name, sizeof(name), "%s %lu", what, pass);
+	marker_open(name);
+}
+
+static void phase_end(void)
+{
+	if (o.mark)
+		marker_close();
+}
+
+/* --- where the pages are ---------------------------------------------------------------------- */
+
+/*
+ * Asks, and touches nothing: on some kernels a page that NUMA balancing has marked is said to be
+ * nowhere until it is touched, and touching it would make the kernel believe it hot. Such a page
+ * counts as being where it was last seen.
+ */
+static unsigned long ask_nodes(unsigned long *on)
+{
+	enum { BATCH = 512 };
+	unsigned long unknown = 0;
+
+	memset(on, 0, MAX_NODES * sizeof(*on));
+	for (unsigned long page = 0; page < nr_pages; page += BATCH) {
+		unsigned long n = nr_pages - page < BATCH ? nr_pages - page : BATCH;
+		void *at[BATCH];
+		int status[BATCH];
+
+		for (unsigned long i = 0; i < n; i++)
+			at[i] = word_at((page + i) * (PAGE / 8));
+		if (syscall(SYS_move_pages, 0, n, at, NULL, status, 0))
+			die("move_pages");
+		for (unsigned long i = 0; i < n; i++) {
+			if (status[i] >= 0 && status[i] < MAX_NODES)
+				last_node[page + i] = (signed char)status[i];
+			else
+				unknown++;
+			if (last_node[page + i] >= 0)
+				on[last_node[page + i]]++;
+		}
+	}
+	return unknown;
+}
+
+static bool is_fast(unsigned long page)
+{
+	return last_node[page] >= 0 && (o.fast >> last_node[page] & 1);
+}
+
+static void print_nodes(const unsigned long *on, unsigned long unknown)
+{
+	const char *comma = "";
+
+	printf("\"nodes\": {");
+	for (int i = 0; i < MAX_NODES; i++)
+		if (on[i]) {
+			printf("%s\"%d\": %lu", comma, i, on[i]);
+			comma = ", ";
+		}
+	printf("}, \"unknown\": %lu", unknown);
+}
+
+static unsigned long report(unsigned long pass, double ms)
+{
+	const uint32_t *count = counts + pass * nr_pages;
+	unsigned long on[MAX_NODES];
+	unsigned long unknown = ask_nodes(on);
+	unsigned long fast = 0;
+	unsigned long touched = 0;
+	unsigned long touched_fast = 0;
+
+	for (unsigned long i = 0; i < nr_pages; i++) {
+		if (!count[i])
+			continue;
+		touched++;
+		if (is_fast(i)) {
+			touched_fast++;
+			fast += count[i];
+		}
+	}
+	printf("{\"pass\": %lu, \"accesses\": %lu, \"share\": %.6f, \"pages_touched\": %lu, "
+	       "\"pages_share\": %.6f, \"ms\": %.3f, ",
+		pass + 1, o.accesses, (double)fast / (double)o.accesses, touched,
+		(double)touched_fast / (double)touched, ms);
+	print_nodes(on, unknown);
+	printf("}\n");
+	fflush(stdout);
+	return fast;
+}
+
+static int by_count(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a;
+	uint64_t y = *(const uint64_t *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* How many accesses of passes [from, to) the hottest pages get that fit the fast nodes. */
+static uint64_t best(unsigned long from, unsigned long to)
+{
+	uint64_t *sum = need(calloc(nr_pages, sizeof(*sum)), "memory for the best placement");
+	unsigned long room = o.capacity_mib * MIB / PAGE;
+	uint64_t fast = 0;
+
+	for (unsigned long pass = from; pass < to; pass++)
+		for (unsigned long i = 0; i < nr_pages; i++)
+			sum[i] += counts[pass * nr_pages + i];
+	qsort(sum, nr_pages, sizeof(*sum), by_count);
+	for (unsigned long i = 0; i < nr_pages && i < room; i++)
+		fast += sum[i];
+	free(sum);
+	return fast;
+}
+
+static void report_end(uint64_t fast)
+{
+	double all = (double)o.accesses * (double)o.passes;
+	uint64_t moving = 0;
+
+	printf("{\"end\": true, \"passes\": %lu, \"accesses\": %lu, \"share\": %.6f", o.passes,
+		o.accesses * o.passes, (double)fast / all);
+	if (o.capacity_mib) {
+		for (unsigned long from = 0; from < o.passes;) {
+			unsigned long to = o.move ? from + o.move : o.passes;
+
+			to = to < o.passes ? to : o.passes;
+			moving += best(from, to);
+			from = to;
+		}
+		printf(", \"capacity_pages\": %lu, \"best_static\": %.6f, \"best_moving\": %.6f",
+			o.capacity_mib * MIB / PAGE, (double)best(0, o.passes) / all,
+			(double)moving / all);
+	}
+	printf("}\n");
+}
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+static int usage(FILE *to, int status)
+{
+	fputs("Usage: tierload [OPTION...]\n"
+	      "\n"
+	      "Fills memory, reads it in passes, and prints after each pass how much of it lies "
+	      "on\n"
+	      "fast nodes: a line of JSON each, one before the first pass, one at the end.\n"
+	      "\n"
+	      "  --size MIB         memory (192)\n"
+	      "  --hot MIB          hot set, in runs scattered over all of it (40); 0: none\n"
+	      "  --run KIB          length of a hot run (32); 4: single pages\n"
+	      "  --share PERCENT    of the accesses that go to the hot set (95); the others go\n"
+	      "                     anywhere\n"
+	      "  --zipf EXPONENT    hot runs are unequally hot (0: equally)\n"
+	      "  --scan             a hot run is walked from its start to its end\n"
+	      "  --move PASSES      another hot set every so many passes (0: never)\n"
+	      "  --writes PERCENT   of the accesses that write (0)\n"
+	      "  --passes N         (10)\n"
+	      "  --accesses N       per pass, all threads together (400000)\n"
+	      "  --period MS        a pass begins so long after the one before (0: at once)\n"
+	      "  --threads N        (1)\n"
+	      "  --pin              a CPU for each thread\n"
+	      "  --alloc mmap|malloc  (mmap)\n"
+	      "  --block KIB        in blocks of this size (0: one block)\n"
+	      "  --huge yes|no      asks for huge pages, or against them (nothing)\n"
+	      "  --seed N           (1)\n"
+	      "  --fast NODES       which nodes are fast: 0,1 (0)\n"
+	      "  --capacity MIB     room on the fast nodes: prints what the best placement gives\n"
+	      "  --eat NODES:MIB    while memory is filled, these nodes are full but for so much "
+	      "each\n"
+	      "  --mark             marks the passes and the pauses between them for the cost "
+	      "model\n"
+	      "\n"
+	      "Exit status: 1 when data was wrong, 2 for everything else.\n",
+		to);
+	return status;
+}
+
+static _Noreturn void bad(const char *option, const char *value, const char *expected)
+{
+	fprintf(stderr, "tierload: --%s '%s': expected %s\n", option, value, expected);
+	exit(2);
+}
+
+static unsigned long number(
+	const char *option, const char *text, unsigned long min, unsigned long max)
+{
+	char expected[64];
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || n < min || n > max) {
+		snprintf(expected, sizeof(expected), "a number from %lu to %lu", min, max);
+		bad(option, text, expected);
+	}
+	return n;
+}
+
+/* Node numbers with commas between them, up to `stop` or the end. */
+static const char *nodes(const char *option, const char *text, char stop, uint64_t *ret)
+{
+	const char *p = text;
+	char *end;
+
+	*ret = 0;
+	for (;;) {
+		unsigned long n = strtoul(p, &end, 10);
+
+		if (*p < '0' || *p > '9' || n >= MAX_NODES || (*end != ',' && *end != stop))
+			bad(option, text, stop ? "NODE[,NODE...]:MIB" : "NODE[,NODE...]");
+		*ret |= 1ull << n;
+		if (*end == stop)
+			return end;
+		p = end + 1;
+	}
+}
+
+static bool choice(const char *option, const char *text, const char *yes, const char *no)
+{
+	char expected[32];
+
+	if (strcmp(text, yes) && strcmp(text, no)) {
+		snprintf(expected, sizeof(expected), "%s or %s", yes, no);
+		bad(option, text, expected);
+	}
+	return strcmp(text, yes) == 0;
+}
+
+static const struct option LONG[] = {
+	{"size", required_argument, NULL, 's'},
+	{"hot", required_argument, NULL, 'h'},
+	{"run", required_argument, NULL, 'r'},
+	{"share", required_argument, NULL, 'p'},
+	{"zipf", required_argument, NULL, 'z'},
+	{"scan", no_argument, NULL, 'S'},
+	{"move", required_argument, NULL, 'm'},
+	{"writes", required_argument, NULL, 'w'},
+	{"passes", required_argument, NULL, 'n'},
+	{"accesses", required_argument, NULL, 'a'},
+	{"period", required_argument, NULL, 'P'},
+	{"threads", required_argument, NULL, 't'},
+	{"pin", no_argument, NULL, 'c'},
+	{"alloc", required_argument, NULL, 'A'},
+	{"block", required_argument, NULL, 'b'},
+	{"huge", required_argument, NULL, 'H'},
+	{"seed", required_argument, NULL, 'R'},
+	{"fast", required_argument, NULL, 'f'},
+	{"capacity", required_argument, NULL, 'C'},
+	{"eat", required_argument, NULL, 'e'},
+	{"mark", no_argument, NULL, 'M'},
+	{"help", no_argument, NULL, '?'},
+	{NULL, 0, NULL, 0},
+};
+
+static void set(const char *name, int what, const char *value)
+{
+	char *end;
+
+	switch (what) {
+	case 's':
+		o.size_mib = number(name, value, 1, 1ul << 20);
+		break;
+	case 'h':
+		o.hot_mib = number(name, value, 0, 1ul << 20);
+		break;
+	case 'r':
+		o.run_kib = number(name, value, 4, 1ul << 20);
+		break;
+	case 'p':
+		o.share = number(name, value, 0, 100);
+		break;
+	case 'z':
+		o.zipf = strtod(value, &end);
+		if (end == value || *end || !(o.zipf >= 0 && o.zipf <= 4))
+			bad(name, value, "a number from 0 to 4");
+		break;
+	case 'S':
+		o.scan = true;
+		break;
+	case 'm':
+		o.move = number(name, value, 0, 1000000);
+		break;
+	case 'w':
+		o.writes = number(name, value, 0, 100);
+		break;
+	case 'n':
+		o.passes = number(name, value, 1, 100000);
+		break;
+	case 'a':
+		o.accesses = number(name, value, 1, UINT32_MAX);
+		break;
+	case 'P':
+		o.period_ms = number(name, value, 0, 1000000);
+		break;
+	case 't':
+		o.threads = number(name, value, 1, MAX_THREADS);
+		break;
+	case 'c':
+		o.pin = true;
+		break;
+	case 'A':
+		o.heap = choice(name, value, "malloc", "mmap");
+		break;
+	case 'b':
+		o.block_kib = number(name, value, 0, 1ul << 20);
+		break;
+	case 'H':
+		o.huge = choice(name, value, "yes", "no");
+		break;
+	case 'R':
+		o.seed = number(name, value, 0, UINT32_MAX);
+		break;
+	case 'f':
+		nodes(name, value, '\0', &o.fast);
+		break;
+	case 'C':
+		o.capacity_mib = number(name, value, 0, 1ul << 20);
+		break;
+	case 'e':
+		o.eat_left = number(name, nodes(name, value, ':', &o.eat) + 1, 0, 1ul << 20);
+		break;
+	case 'M':
+		o.mark = true;
+		break;
+	}
+}
+
+static int parse(int argc, char **argv)
+{
+	char text[32];
+	int index;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", LONG, &index)) != -1) {
+		if (c == '?') {
+			/* asked for, or getopt has said what is wrong */
+			if (strcmp(argv[optind - 1], "--help") == 0)
+				exit(usage(stdout, 0));
+			return usage(stderr, 2);
+		}
+		set(LONG[index].name, c, optarg);
+	}
+	if (optind < argc)
+		return usage(stderr, 2);
+	snprintf(text, sizeof(text), "%lu", o.hot_mib);
+	if (o.hot_mib > o.size_mib)
+		bad("hot", text, "no more than --size");
+	snprintf(text, sizeof(text), "%lu", o.run_kib);
+	if (o.run_kib % 4 || o.size_mib * KIB % o.run_kib ||
+		(o.hot_mib && o.hot_mib * KIB < o.run_kib))
+		bad("run", text, "whole pages, a part of --size, and not more than --hot");
+	snprintf(text, sizeof(text), "%lu", o.block_kib);
+	if (o.block_kib && (o.block_kib % 4 || o.size_mib * KIB % o.block_kib))
+		bad("block", text, "whole pages, and a part of --size");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long on[MAX_NODES];
+	pthread_t threads[MAX_THREADS];
+	pid_t eater = 0;
+	uint64_t fast = 0;
+	unsigned long unknown;
+	double start;
+
+	if (parse(argc, argv))
+		return 2;
+	nr_pages = o.size_mib * MIB / PAGE;
+	build_epochs();
+	count_reads();
+	last_node = need(malloc(nr_pages), "memory for places");
+	memset(last_node, -1, nr_pages);
+	if (o.eat)
+		eater = start_eater();
+	allocate();
+	fill();
+	if (eater) {
+		kill(eater, SIGKILL);
+		waitpid(eater, NULL, 0);
+	}
+	unknown = ask_nodes(on);
+	printf("{\"begin\": true, \"pages\": %lu, ", nr_pages);
+	print_nodes(on, unknown);
+	printf("}\n");
+	fflush(stdout);
+
+	pthread_barrier_init(&barrier, NULL, (unsigned)o.threads + 1);
+	for (unsigned long t = 0; t < o.threads; t++)
+		if ((errno = pthread_create(&threads[t], NULL, reader, (void *)(uintptr_t)t)))
+			die("pthread_create");
+	for (unsigned long pass = 0; pass < o.passes; pass++) {
+		double ms;
+
+		current_pass = pass;
+		start = now_ms();
+		phase("pass", pass + 1);
+		pthread_barrier_wait(&barrier);
+		pthread_barrier_wait(&barrier);
+		phase_end();
+		ms = now_ms() - start;
+		fast += report(pass, ms);
+		if (pass + 1 < o.passes && now_ms() < start + (double)o.period_ms) {
+			/* What goes on in the pause belongs to the costs, too. */
+			phase("pause", pass + 1);
+			sleep_until(start + (double)o.period_ms);
+			phase_end();
+		}
+	}
+	for (unsigned long t = 0; t < o.threads; t++)
+		pthread_join(threads[t], NULL);
+	report_end(fast);
+	return wrong ? 1 : 0;
+}
