@@ -323,12 +323,33 @@ static unsigned long free_mib(int node)
 	return kb / KIB;
 }
 
+/* Below this much the kernel frees memory by force: it would move pages away, or kill. */
+static unsigned long watermark_mib(int node)
+{
+	char line[128];
+	unsigned long pages = 0;
+	unsigned long n;
+	int where = -1;
+	FILE *f = need(fopen("/proc/zoneinfo", "r"), "/proc/zoneinfo");
+
+	while (fgets(line, sizeof(line), f)) {
+		(void)sscanf(line, "Node %d,", &where);
+		if (where == node && sscanf(line, " high %lu", &n) == 1)
+			pages += n;
+	}
+	fclose(f);
+	return pages * PAGE / MIB + 4;
+}
+
 static void eat(int node)
 {
 	enum { STEP_MIB = 1 };
 	uint64_t mask = 1ull << node;
+	unsigned long least = watermark_mib(node);
 
-	while (free_mib(node) > o.eat_left) {
+	if (least < o.eat_left)
+		least = o.eat_left;
+	while (free_mib(node) > least) {
 		char *p = need(mmap(NULL, STEP_MIB * MIB, PROT_READ | PROT_WRITE,
 				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
 			"memory to fill a node");
@@ -630,10 +651,9 @@ static int usage(FILE *to, int status)
 	      "  --seed N           (1)\n"
 	      "  --fast NODES       which nodes are fast: 0,1 (0)\n"
 	      "  --capacity MIB     room on the fast nodes: prints what the best placement gives\n"
-	      "  --eat NODES:MIB    while memory is filled, these nodes are full but for so much "
-	      "each\n"
-	      "  --mark             marks the passes and the pauses between them for the cost "
-	      "model\n"
+	      "  --eat NODES:MIB    while memory is filled, these nodes are full but for so much,\n"
+	      "                     or for what the kernel keeps for itself, if that is more\n"
+	      "  --mark             marks passes and the pauses between them for the cost model\n"
 	      "\n"
 	      "Exit status: 1 when data was wrong, 2 for everything else.\n",
 		to);
