@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The cost model against memory whose place is known.
 
-    test_cost_model.py KERNEL FOLDER    (the folder with chase and the plugins)
+    test_cost_model.py KERNEL FOLDER [QEMU]    (the folder with chase and the plugins)
 
 Exit status 0, 1 (a check failed), 77 when no guest can be started here; with CI in the environment that is
 1 as well.
@@ -82,7 +82,8 @@ def check_layout(tap):
 
 
 def main():
-    kernel, folder = sys.argv[1:]
+    kernel, folder = sys.argv[1:3]
+    qemu = sys.argv[3] if len(sys.argv) > 3 else model.vm.QEMU
     tap = Tap()
     check_layout(tap)
     with tempfile.TemporaryDirectory(prefix='numalift-lab-') as tmp:
@@ -92,12 +93,12 @@ def main():
             f.write(MACHINE)
         described = model.load(path)
         try:
-            more = model.guest_arguments(folder, described, out)
+            more = model.guest_arguments(folder, described, out, qemu)
         except model.Trouble as e:
             return cannot(e)
         done = subprocess.run(
-            [model.GUEST, '--kernel', kernel, '--machine', path, '--sysctl', 'kernel.numa_balancing=0',
-             '--user', 'nobody'] + more + [
+            [model.GUEST, '--qemu', qemu, '--kernel', kernel, '--machine', path, '--user', 'nobody',
+             '--sysctl', 'kernel.numa_balancing=0'] + more + [
                  '--', os.path.join(os.path.abspath(folder), 'chase'), str(STEPS),
                  ','.join(map(str, CPU_NODES)), ','.join('%d:%d' % r for r in RINGS.items())],
             cwd=tmp, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <linux/mempolicy.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -31,6 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "benchmarks/lab/eat.h"
 #include "benchmarks/lab/marker.h"
 
 #define PAGE 4096ul
@@ -307,60 +307,6 @@ static void fill(void)
 		*word_at(w) = value_of(w);
 }
 
-static unsigned long free_mib(int node)
-{
-	char path[64];
-	char line[128];
-	unsigned long kb = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
-	f = need(fopen(path, "r"), path);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "Node %*d MemFree: %lu", &kb) == 1)
-			break;
-	fclose(f);
-	return kb / KIB;
-}
-
-/* Below this much the kernel frees memory by force: it would move pages away, or kill. */
-static unsigned long watermark_mib(int node)
-{
-	char line[128];
-	unsigned long pages = 0;
-	unsigned long n;
-	int where = -1;
-	FILE *f = need(fopen("/proc/zoneinfo", "r"), "/proc/zoneinfo");
-
-	while (fgets(line, sizeof(line), f)) {
-		(void)sscanf(line, "Node %d,", &where);
-		if (where == node && sscanf(line, " high %lu", &n) == 1)
-			pages += n;
-	}
-	fclose(f);
-	return pages * PAGE / MIB + 4;
-}
-
-static void eat(int node)
-{
-	enum { STEP_MIB = 1 };
-	uint64_t mask = 1ull << node;
-	unsigned long least = watermark_mib(node);
-
-	if (least < o.eat_left)
-		least = o.eat_left;
-	while (free_mib(node) > least) {
-		char *p = need(mmap(NULL, STEP_MIB * MIB, PROT_READ | PROT_WRITE,
-				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-			"memory to fill a node");
-
-		if (syscall(SYS_mbind, p, STEP_MIB * MIB, MPOL_BIND, &mask, MAX_NODES + 1ul, 0ul))
-			die("--eat: mbind");
-		for (size_t i = 0; i < STEP_MIB * MIB; i += PAGE)
-			((volatile char *)p)[i] = 1;
-	}
-}
-
 /* Another process, so that its memory is free again in one go. */
 static pid_t start_eater(void)
 {
@@ -376,9 +322,7 @@ static pid_t start_eater(void)
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(ready[0]);
-		for (int node = 0; node < MAX_NODES; node++)
-			if (o.eat >> node & 1)
-				eat(node);
+		eat_nodes(o.eat, o.eat_left);
 		if (write(ready[1], "", 1) != 1)
 			die("pipe");
 		for (;;)
@@ -682,25 +626,6 @@ static unsigned long number(
 	return n;
 }
 
-/* Node numbers with commas between them, up to `stop` or the end. */
-static const char *nodes(const char *option, const char *text, char stop, uint64_t *ret)
-{
-	const char *p = text;
-	char *end;
-
-	*ret = 0;
-	for (;;) {
-		unsigned long n = strtoul(p, &end, 10);
-
-		if (*p < '0' || *p > '9' || n >= MAX_NODES || (*end != ',' && *end != stop))
-			bad(option, text, stop ? "NODE[,NODE...]:MIB" : "NODE[,NODE...]");
-		*ret |= 1ull << n;
-		if (*end == stop)
-			return end;
-		p = end + 1;
-	}
-}
-
 static bool choice(const char *option, const char *text, const char *yes, const char *no)
 {
 	char expected[32];
@@ -797,13 +722,15 @@ static void set(const char *name, int what, const char *value)
 		o.seed = number(name, value, 0, UINT32_MAX);
 		break;
 	case 'f':
-		nodes(name, value, '\0', &o.fast);
+		if (eat_parse(value, &o.fast, NULL))
+			bad(name, value, "NODE[,NODE...]");
 		break;
 	case 'C':
 		o.capacity_mib = number(name, value, 0, 1ul << 20);
 		break;
 	case 'e':
-		o.eat_left = number(name, nodes(name, value, ':', &o.eat) + 1, 0, 1ul << 20);
+		if (eat_parse(value, &o.eat, &o.eat_left))
+			bad(name, value, "NODE[,NODE...]:MIB");
 		break;
 	case 'M':
 		o.mark = true;
