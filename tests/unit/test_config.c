@@ -60,7 +60,7 @@ Test(config, table_is_consistent)
 		cfg.given = 0;
 		cr_expect_eq(memcmp(&cfg, &was, sizeof(cfg)), 0, "%s", o->name);
 	}
-	cr_assert_eq(nr, 9);
+	cr_assert_eq(nr, 16);
 	cr_expect_null(lift_config_option(nr));
 	cr_expect_null(lift_config_option(SIZE_MAX));
 	cr_expect_eq(lift_config_find("NUMALIF"), -1);
@@ -301,6 +301,22 @@ static const struct refusal refusals[] = {
 	{"NUMALIFT_SCOPE", "a,", -EINVAL, 2, 0, "empty name"},
 	{"NUMALIFT_SCOPE", "a, !", -EINVAL, 3, 1, "empty name"},
 	{"NUMALIFT_SCOPE", "a,/bin/sh", -EINVAL, 2, 7, "a path, not a name"},
+	{"NUMALIFT_PROMOTE", "maybe", -EINVAL, 0, 5, "unknown word"},
+	{"NUMALIFT_SAMPLER", "wp+", -EINVAL, 0, 3, "unknown sampler"},
+	{"NUMALIFT_SAMPLER", "rwp,wp", -EINVAL, 0, 6, "unknown sampler"},
+	{"NUMALIFT_BUDGET", "x%", -EINVAL, 0, 2, "not a percentage"},
+	{"NUMALIFT_BUDGET", "3%%", -EINVAL, 0, 3, "not a percentage"},
+	{"NUMALIFT_BUDGET", "3 percent", -EINVAL, 0, 9, "not a percentage"},
+	{"NUMALIFT_BUDGET", "0", -ERANGE, 0, 1, "out of range"},
+	{"NUMALIFT_BUDGET", "0.09%", -ERANGE, 0, 5, "out of range"},
+	{"NUMALIFT_BUDGET", "100.1", -ERANGE, 0, 5, "out of range"},
+	{"NUMALIFT_BUDGET", "99999999999999999999", -ERANGE, 0, 20, "out of range"},
+	{"NUMALIFT_WINDOW", "wide", -EINVAL, 0, 4, "not a size"},
+	{"NUMALIFT_WINDOW", "5000", -EINVAL, 0, 4, "not a multiple of 4K"},
+	{"NUMALIFT_WINDOW", "4M", -ERANGE, 0, 2, "out of range"},
+	{"NUMALIFT_FAST_LIMIT", "much", -EINVAL, 0, 4, "not a size"},
+	{"NUMALIFT_RATE", "1G/s", -EINVAL, 0, 4, "not a size"},
+	{"NUMALIFT_STATS", "stats", -EINVAL, 0, 5, "not an absolute path"},
 	{"NUMALIFT_WEIGHTS", "x:1", -EINVAL, 0, 1, "not a node number"},
 	{"NUMALIFT_WEIGHTS", "1024:1", -ERANGE, 0, 4, "node number above 1023"},
 	{"NUMALIFT_WEIGHTS", "0", -EINVAL, 1, 0, "':WEIGHT' expected"},
@@ -414,6 +430,56 @@ Test(config, tiers_weights_and_pagecache)
 	cr_expect_eq(cfg.pagecache.nodes.kind, LIFT_NODES_FAST);
 	cr_assert_eq(set(&cfg, "NUMALIFT_PAGECACHE", "off"), 0);
 	cr_expect_eq(cfg.pagecache.kind, LIFT_PAGECACHE_OFF);
+}
+
+Test(config, promotion)
+{
+	struct lift_config cfg;
+	char path[LIFT_STATS_PATH_BYTES + 1];
+
+	lift_config_init(&cfg);
+	cr_expect_eq(cfg.promote, LIFT_PROMOTE_ON);
+	cr_expect_eq(cfg.sampler, LIFT_SAMPLER_AUTO);
+	cr_expect_eq(cfg.budget_ppm, 30000);
+	cr_expect_eq(cfg.window_bytes, LIFT_WINDOW_AUTO);
+	cr_expect_eq(cfg.fast_limit_bytes, LIFT_NO_LIMIT);
+	cr_expect_eq(cfg.rate_bytes, LIFT_NO_LIMIT);
+	cr_expect_str_eq(cfg.stats.text, "auto");
+
+	cr_expect_eq(set(&cfg, "NUMALIFT_PROMOTE", "Track"), 0);
+	cr_expect_eq(cfg.promote, LIFT_PROMOTE_TRACK);
+	for (int i = 0; i < LIFT_SAMPLER_CHOICES; i++) {
+		const char *name = lift_sampler_choice_name((enum lift_sampler_choice)i);
+
+		cr_expect_eq(set(&cfg, "NUMALIFT_SAMPLER", name), 0, "%s", name);
+		cr_expect_eq((int)cfg.sampler, i);
+	}
+	cr_expect_eq(set(&cfg, "NUMALIFT_BUDGET", "0.125%"), 0);
+	cr_expect_eq(cfg.budget_ppm, 1250);
+	cr_expect_eq(set(&cfg, "NUMALIFT_BUDGET", "100"), 0);
+	cr_expect_eq(cfg.budget_ppm, 1000000);
+	cr_expect_eq(set(&cfg, "NUMALIFT_BUDGET", " 2.50 "), 0);
+	cr_expect_eq(cfg.budget_ppm, 25000);
+	cr_expect_eq(set(&cfg, "NUMALIFT_WINDOW", "0"), 0);
+	cr_expect_eq(cfg.window_bytes, 0);
+	cr_expect_eq(set(&cfg, "NUMALIFT_WINDOW", "2M"), 0);
+	cr_expect_eq(cfg.window_bytes, 2 * LIFT_MIB);
+	cr_expect_eq(set(&cfg, "NUMALIFT_FAST_LIMIT", "3G"), 0);
+	cr_expect_eq(cfg.fast_limit_bytes, 3 * LIFT_GIB);
+	cr_expect_eq(set(&cfg, "NUMALIFT_FAST_LIMIT", "NONE"), 0);
+	cr_expect_eq(cfg.fast_limit_bytes, LIFT_NO_LIMIT);
+	cr_expect_eq(set(&cfg, "NUMALIFT_RATE", "0"), 0);
+	cr_expect_eq(cfg.rate_bytes, 0);
+
+	cr_expect_eq(set(&cfg, "NUMALIFT_STATS", "/run/x y/%p"), 0);
+	cr_expect_str_eq(cfg.stats.text, "/run/x y/%p");
+	memset(path, 'p', sizeof(path));
+	path[0] = '/';
+	path[sizeof(path) - 1] = '\0';
+	cr_expect_eq(set(&cfg, "NUMALIFT_STATS", path), -ERANGE);
+	path[sizeof(path) - 2] = '\0';
+	cr_expect_eq(set(&cfg, "NUMALIFT_STATS", path), 0);
+	cr_expect_str_eq(cfg.stats.text, path);
 }
 
 Test(config, weights_for_as_many_nodes_as_there_can_be)
