@@ -445,13 +445,13 @@ void lift_stats_publish(const struct lift_stats *s)
 	fd = ready();
 	if (fd < 0)
 		return;
+	/* All of it, names and all: that mends whatever others did to the file. */
+	lift_stats_page_fill(own.page, s);
 	/* After a failure it stays odd: what is in the file is half of something. */
 	own.sequence |= 1;
 	lift_stats_page_set_sequence(own.page, own.sequence);
 	if (lift_file_write_at(fd, sequence, sizeof(own.sequence), at) < 0)
 		return;
-	/* All of it, names and all: that mends whatever others did to the file. */
-	lift_stats_page_fill(own.page, s);
 	if (lift_file_write_at(fd, own.page, LIFT_STATS_PAGE_BYTES, 0) < 0)
 		return;
 	own.sequence++;

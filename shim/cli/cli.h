@@ -41,6 +41,7 @@ struct lift_command {
 extern const struct lift_command lift_cmd_run;
 extern const struct lift_command lift_cmd_topology;
 extern const struct lift_command lift_cmd_check;
+extern const struct lift_command lift_cmd_stat;
 
 /* One line on stderr, with the library's own prefix. */
 void lift_cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

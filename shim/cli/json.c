@@ -56,9 +56,13 @@ static void item(struct lift_json *j, const char *key)
 {
 	if (j->depth == 0)
 		return;
-	(void)fputs(j->begun[j->depth] ? ",\n" : "\n", j->out);
+	if (j->begun[j->depth])
+		(void)fputc(',', j->out);
+	if (!j->flat)
+		(void)fprintf(j->out, "\n%*s", (int)(2 * j->depth), "");
+	else if (j->begun[j->depth])
+		(void)fputc(' ', j->out);
 	j->begun[j->depth] = true;
-	(void)fprintf(j->out, "%*s", (int)(2 * j->depth), "");
 	if (key) {
 		put_string(j, key);
 		(void)fputs(": ", j->out);
@@ -90,7 +94,7 @@ void lift_json_end(struct lift_json *j)
 	bool empty = !j->begun[j->depth];
 
 	j->depth--;
-	if (!empty)
+	if (!empty && !j->flat)
 		(void)fprintf(j->out, "\n%*s", (int)(2 * j->depth), "");
 	(void)fputc(close, j->out);
 	if (j->depth == 0)
@@ -110,6 +114,12 @@ void lift_json_number(struct lift_json *j, const char *key, int64_t value)
 {
 	item(j, key);
 	(void)fprintf(j->out, "%" PRId64, value);
+}
+
+void lift_json_unsigned(struct lift_json *j, const char *key, uint64_t value)
+{
+	item(j, key);
+	(void)fprintf(j->out, "%" PRIu64, value);
 }
 
 void lift_json_bool(struct lift_json *j, const char *key, bool value)

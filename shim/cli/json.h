@@ -15,6 +15,7 @@
 struct lift_json {
 	FILE *out;
 	unsigned depth;
+	bool flat;                   /* all on one line; set after init */
 	bool begun[LIFT_JSON_DEPTH]; /* something was written at this depth */
 	char close[LIFT_JSON_DEPTH];
 };
@@ -28,6 +29,7 @@ void lift_json_end(struct lift_json *j);
 /* NULL writes null. Bytes that are not UTF-8 are replaced by U+FFFD. */
 void lift_json_string(struct lift_json *j, const char *key, const char *value);
 void lift_json_number(struct lift_json *j, const char *key, int64_t value);
+void lift_json_unsigned(struct lift_json *j, const char *key, uint64_t value);
 void lift_json_bool(struct lift_json *j, const char *key, bool value);
 /* @value, or null when it is 0: how facts say that they are not known. */
 void lift_json_known(struct lift_json *j, const char *key, uint64_t value);

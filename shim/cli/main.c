@@ -15,6 +15,7 @@ static const struct lift_command *const commands[] = {
 	&lift_cmd_run,
 	&lift_cmd_topology,
 	&lift_cmd_check,
+	&lift_cmd_stat,
 };
 
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))

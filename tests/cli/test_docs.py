@@ -16,6 +16,12 @@ def table():
         return re.findall(r'ROW\("(NUMALIFT[A-Z_]*)"', f.read())
 
 
+def figures():
+    """The rows of the table in policy/stats.h: name and meaning."""
+    with open(os.environ['NUMALIFT_STATS_H'], encoding='utf-8') as f:
+        return re.findall(r'^\tX\((\w+), \w+, \w+, \w+, "([^"]+)"\)', f.read(), re.M)
+
+
 def plain(page):
     """A man page as text, without its mark-up."""
     with open(os.path.join(MAN, page), encoding='utf-8') as f:
@@ -33,7 +39,7 @@ class Help(cli.Case):
         got = self.numalift('--help')
         self.assertEqual((got.returncode, got.stderr), (0, ''))
         commands = re.findall(r'^  (\w+)  ', got.stdout, re.M)
-        self.assertEqual(commands, ['run', 'topology', 'check'])
+        self.assertEqual(commands, ['run', 'topology', 'check', 'stat'])
         for command in commands:
             for option in ('--help', '-h'):
                 got = self.numalift(command, option)
@@ -66,10 +72,16 @@ class Manual(cli.Case):
 
     def test_every_option_is_there(self):
         page = plain('numalift.1')
-        for command in ('run', 'topology', 'check'):
+        for command in ('run', 'topology', 'check', 'stat'):
             out = self.numalift(command, '--help').stdout
             for option in re.findall(r'^  (?:-\w, )?(--[a-z-]+)', out, re.M):
                 self.assertIn(option, page)
+
+    def test_every_figure_is_there(self):
+        page = plain('numalift.1')
+        self.assertGreater(len(figures()), 40)
+        for name, meaning in figures():
+            self.assertIn(f'\n{name}: {meaning}\n', page)
 
     def test_every_check_is_there(self):
         page = plain('numalift.1')
