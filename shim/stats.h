@@ -22,9 +22,9 @@
  *     /folder, /folder/  there
  *     /path              that file; %p is the pid
  *
- * In a folder it is called numalift-UID-PID.stat, and pages that dead processes of this user have
- * left there are taken away. A file that is there already is replaced only if it is the page of a
- * dead process of the same user.
+ * In a folder it is called numalift-UID-PID.stat, and pages of that name that dead processes of
+ * this user have left there are taken away, some at a time. A file that is there already is
+ * replaced only if it is the page of a dead process of the same user.
  *
  * 0, or -errno, and then there is no page: -EINVAL no absolute path, -EEXIST the file is somebody
  * else's, -EACCES, -EPERM (others may write to the folder), -ENOSPC, -EDQUOT, -EFBIG
