@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "shim/bits.h"
 #include "shim/compiler.h"
 #include "shim/foreign.h"
 #include "shim/large.h"
@@ -67,9 +68,9 @@ bool lift_heap_is_caller(const void *return_address)
  * Granules in which mimalloc has mappings beside other people's; never forgotten. Only where this
  * says so mimalloc is asked itself whether a block is its own.
  */
-static _Atomic uint64_t mixed[LIFT_GRANULES / 64];
+static struct lift_bits mixed;
 
-static void mark(_Atomic uint64_t *map, uintptr_t start, uintptr_t end, bool ours)
+static void mark(uintptr_t start, uintptr_t end, bool ours)
 {
 	size_t last = (end - 1) >> LIFT_GRANULE_SHIFT;
 
@@ -77,10 +78,18 @@ static void mark(_Atomic uint64_t *map, uintptr_t start, uintptr_t end, bool our
 		uint64_t bit = UINT64_C(1) << (g % 64);
 
 		if (ours)
-			atomic_fetch_or_explicit(&map[g / 64], bit, memory_order_relaxed);
+			atomic_fetch_or_explicit(
+				&lift_heap_bits[g / 64], bit, memory_order_relaxed);
 		else
-			atomic_fetch_and_explicit(&map[g / 64], ~bit, memory_order_relaxed);
+			atomic_fetch_and_explicit(
+				&lift_heap_bits[g / 64], ~bit, memory_order_relaxed);
 	}
+}
+
+static void note_mixed(uintptr_t start, uintptr_t end)
+{
+	for (size_t g = start >> LIFT_GRANULE_SHIFT; g <= (end - 1) >> LIFT_GRANULE_SHIFT; g++)
+		(void)lift_bits_set(&mixed, g);
 }
 
 static bool is_mimallocs(const void *p)
@@ -88,10 +97,7 @@ static bool is_mimallocs(const void *p)
 	size_t g = (uintptr_t)p >> LIFT_GRANULE_SHIFT;
 
 	return lift_heap_owns(p) ||
-	       (g < LIFT_GRANULES &&
-		       (atomic_load_explicit(&mixed[g / 64], memory_order_relaxed) >> (g % 64) &
-			       1) &&
-		       mi_is_in_heap_region(p));
+	       (g < LIFT_GRANULES && lift_bits_test(&mixed, g) && mi_is_in_heap_region(p));
 }
 
 static void make_spare(uintptr_t near)
@@ -153,7 +159,7 @@ LIFT_COLD static long out_of_memory(long err, size_t want, int prot)
 	lift_thread_all_slow(LIFT_SLOW_NO_SPARE);
 	if (s && lift_sys_mprotect((void *)s, want, prot) == 0) {
 		lift_vm_heap_mapped(s, want);
-		mark(lift_heap_bits, s, s + want, true);
+		mark(s, s + want, true);
 		atomic_fetch_add_explicit(&mapped, want, memory_order_relaxed);
 		return (long)s;
 	}
@@ -172,7 +178,7 @@ long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off
 	if (len < LIFT_GRANULE / 2 || (flags & MAP_FIXED) || want < len) {
 		ret = lift_sys_mmap(hint, len, prot, flags, fd, off);
 		if (!lift_syserr(ret))
-			mark(mixed, (uintptr_t)ret, (uintptr_t)ret + len, true);
+			note_mixed((uintptr_t)ret, (uintptr_t)ret + len);
 		else if (lift_thread_came_fast())
 			errno = ENOMEM; /* mimalloc's NULL goes straight to the program */
 		return ret;
@@ -212,7 +218,7 @@ long lift_heap_map(void *hint, size_t len, int prot, int flags, int fd, long off
 	if (unlikely(!atomic_load_explicit(&spare_tried, memory_order_relaxed)))
 		first_spare(start);
 	lift_vm_heap_mapped(start, want);
-	mark(lift_heap_bits, start, start + want, true);
+	mark(start, start + want, true);
 	atomic_fetch_add_explicit(&mapped, want, memory_order_relaxed);
 	return ret;
 }
@@ -232,12 +238,12 @@ long lift_heap_unmap(void *addr, size_t len)
 	start = (start + LIFT_GRANULE - 1) & ~(LIFT_GRANULE - 1);
 	end = (end + LIFT_GRANULE - 1) & ~(LIFT_GRANULE - 1);
 	if (start < end) {
-		mark(lift_heap_bits, start, end, false);
+		mark(start, end, false);
 		/* Before it is anybody else's. */
 		lift_vm_heap_unmapped(start, end - start);
 		if (lift_sys_munmap((void *)start, end - start) < 0) {
 			/* At vm.max_map_count a mapping cannot be split: keep it, empty. */
-			mark(lift_heap_bits, start, end, true);
+			mark(start, end, true);
 			(void)lift_sys_madvise((void *)start, end - start, MADV_DONTNEED);
 			return 0;
 		}

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "shim/bits.h"
 #include "shim/compiler.h"
 #include "shim/heap.h"
 #include "shim/os/rawsys.h"
@@ -34,7 +35,7 @@ static _Atomic size_t total_blocks;
  * unmapped page. So the granules in which such blocks of ours began are remembered (and never
  * forgotten: the cookie decides, this only says where it may be looked for).
  */
-static _Atomic uint64_t page_aligned[LIFT_GRANULES / 64];
+static struct lift_bits page_aligned;
 
 static uintptr_t cookie_of(const struct header *h)
 {
@@ -58,8 +59,7 @@ static void publish(struct header *h, uintptr_t map, size_t map_len)
 	h->map_len = map_len;
 	h->cookie = cookie_of(h);
 	if (((uintptr_t)(h + 1) & (PAGE - 1)) == 0)
-		atomic_fetch_or_explicit(
-			&page_aligned[g / 64], 1ul << (g % 64), memory_order_relaxed);
+		(void)lift_bits_set(&page_aligned, g);
 }
 
 bool lift_large_owns(const void *p)
@@ -70,9 +70,7 @@ bool lift_large_owns(const void *p)
 	/* Ours start 64 bytes into a page, or on an alignment above 64 that was asked for. */
 	if (a < 2 * PAGE || (a & 63) != 0 || g >= LIFT_GRANULES)
 		return false;
-	if ((a & (PAGE - 1)) == 0 &&
-		!(atomic_load_explicit(&page_aligned[g / 64], memory_order_relaxed) >> (g % 64) &
-			1))
+	if ((a & (PAGE - 1)) == 0 && !lift_bits_test(&page_aligned, g))
 		return false;
 	return header_of(p)->cookie == cookie_of(header_of(p));
 }
