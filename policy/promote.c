@@ -137,6 +137,9 @@ static void read_slots(struct lift_promote *p, const struct lift_promote_now *no
 	}
 	lift_heat_set_tiers(&p->heat, fast, slow);
 	p->load.capacity = ours + room < limit ? ours + room : limit;
+	/* Nothing will be moved; samples should tell the busier half from the other. */
+	if (p->track_only && p->load.capacity == 0)
+		p->load.capacity = (p->load.slow_pages + ours) / 2;
 }
 
 static void take_census(struct lift_promote *p, struct lift_census *census)
@@ -544,6 +547,8 @@ static void finish(struct lift_promote *p, const struct lift_promote_now *now)
 {
 	p->pass.promoted = p->plan.promoted;
 	p->pass.demoted = p->plan.demoted;
+	p->pass.spent_ns = p->spent_ns;
+	p->spent_ns = 0;
 	p->window.predicted = p->stats.moves.predicted;
 	if (p->plan.forbidden)
 		p->track_only = true;
@@ -744,6 +749,11 @@ void lift_promote_sampled(struct lift_promote *p, struct lift_range range, bool 
 		if (accessed)
 			set(c->accessed, i);
 	}
+}
+
+void lift_promote_spent(struct lift_promote *p, uint64_t ns)
+{
+	p->spent_ns += ns;
 }
 
 void lift_promote_moved(struct lift_promote *p, int rc, const int *status)

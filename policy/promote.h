@@ -126,9 +126,10 @@ struct lift_promote {
 	uint64_t down_n;
 	uint64_t bounced_at; /* counters at the last judgement */
 	uint64_t demoted_at;
-	bool rewindowed; /* samples have another length than before */
-	bool stale;      /* the census is not up to date */
-	bool track_only; /* samples and reports, never moves */
+	uint64_t spent_ns; /* of the next pass to end */
+	bool rewindowed;   /* samples have another length than before */
+	bool stale;        /* the census is not up to date */
+	bool track_only;   /* samples and reports, never moves */
 	struct lift_promote_stats stats;
 };
 
@@ -166,6 +167,9 @@ void lift_promote_describe(struct lift_promote *p, uintptr_t addr, bool huge, in
  * is whether an eighth of what is resident was.
  */
 void lift_promote_sampled(struct lift_promote *p, struct lift_range range, bool accessed);
+
+/* CPU time that the caller has used for all this, but for moves, since it last said so. */
+void lift_promote_spent(struct lift_promote *p, uint64_t ns);
 
 /* After MOVE: as of memsys' move(). */
 void lift_promote_moved(struct lift_promote *p, int rc, const int *status);

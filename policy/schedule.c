@@ -75,12 +75,17 @@ static uint64_t sampling_cost(const struct lift_schedule *s, uint64_t pages, uin
 
 static uint64_t predict_cost(const struct lift_schedule *s, const struct lift_load *load)
 {
+	if (s->costs.whole_ns)
+		return (load->slow_pages + load->fast_pages) * s->costs.whole_ns;
 	return sampling_cost(s, load->slow_pages >> s->slow_shift, load->slow_p) +
 	       sampling_cost(s, load->fast_pages >> s->fast_shift, load->fast_p);
 }
 
 static void shrink(struct lift_schedule *s, const struct lift_load *load, int64_t have)
 {
+	/* Less would be no cheaper. */
+	if (s->costs.whole_ns)
+		return;
 	while ((int64_t)predict_cost(s, load) > have && s->slow_shift < SHIFT_MAX) {
 		s->slow_shift++;
 		s->fast_shift++;
@@ -122,14 +127,15 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 		}
 		shrink(s, load, s->bank_ns);
 	} else {
-		s->slow_shift = CALM_SLOW_SHIFT;
-		s->fast_shift = CALM_FAST_SHIFT;
+		s->slow_shift = s->costs.whole_ns ? 0 : CALM_SLOW_SHIFT;
+		s->fast_shift = s->costs.whole_ns ? 0 : CALM_FAST_SHIFT;
 		if ((int64_t)predict_cost(s, load) > s->calm_ns) {
 			/* Not yet; and when it has been long, with as much as there is to spend. */
 			if (now < s->next_now + LIFT_PERIOD_MAX_NS - s->period_ns)
 				return false;
 			shrink(s, load, s->calm_ns);
-			if ((int64_t)predict_cost(s, load) > s->calm_ns)
+			if (s->costs.whole_ns ? s->bank_ns < 0
+					      : (int64_t)predict_cost(s, load) > s->calm_ns)
 				return false;
 		}
 	}
@@ -162,12 +168,20 @@ static uint64_t into_room(const struct lift_pass *pass)
 	return pass->promoted > pass->demoted ? pass->promoted - pass->demoted : 0;
 }
 
-uint64_t lift_schedule_cost(const struct lift_schedule *s, const struct lift_pass *pass)
+/* What was measured, if it was, and of faults what they are known to cost. */
+static uint64_t sampled_cost(const struct lift_schedule *s, const struct lift_pass *pass)
 {
 	const struct lift_costs *c = &s->costs;
+	uint64_t own = pass->spent_ns;
 
-	return pass->armed * (c->arm_ns + c->scan_ns) + pass->accessed * c->fault_ns +
-	       pass->released * c->release_ns + moves_cost(s, pass);
+	if (!own)
+		own = pass->armed * (c->arm_ns + c->scan_ns) + pass->released * c->release_ns;
+	return own + pass->accessed * c->fault_ns;
+}
+
+uint64_t lift_schedule_cost(const struct lift_schedule *s, const struct lift_pass *pass)
+{
+	return sampled_cost(s, pass) + moves_cost(s, pass);
 }
 
 void lift_schedule_end(struct lift_schedule *s, uint64_t now, const struct lift_pass *pass,
@@ -175,18 +189,22 @@ void lift_schedule_end(struct lift_schedule *s, uint64_t now, const struct lift_
 {
 	uint64_t cost = lift_schedule_cost(s, pass);
 	uint64_t moved = pass->promoted + pass->demoted;
+	int64_t trades;
+	int64_t left;
 	bool changed = pass->surprised ||
 		       (moved << s->slow_shift) * QUIET_SHARE > load->capacity + QUIET_SHARE * 32;
 
 	s->spent_ns += cost;
 	s->fault_ns += pass->accessed * s->costs.fault_ns;
+	s->bank_ns -= (int64_t)sampled_cost(s, pass);
 	/*
 	 * What fills free room is moved once and pays for itself; to be poor afterwards would only
-	 * delay what else belongs there. Trades are paid for.
+	 * delay what else belongs there. Trades are paid for, as far as there is something to pay
+	 * with.
 	 */
-	s->bank_ns -= (int64_t)(cost - into_room(pass) * s->costs.promote_ns);
-	if (s->bank_ns < -bank_max(s) / 2)
-		s->bank_ns = -bank_max(s) / 2;
+	trades = (int64_t)(moves_cost(s, pass) - into_room(pass) * s->costs.promote_ns);
+	left = s->bank_ns + bank_max(s) / 2;
+	s->bank_ns -= trades < left ? trades : left > 0 ? left : 0;
 	set_window(s, pass, load->capacity);
 	s->settled = changed ? 0 : s->settled + 1;
 	s->full++;
@@ -199,7 +217,7 @@ void lift_schedule_end(struct lift_schedule *s, uint64_t now, const struct lift_
 		s->period_ns = LIFT_PERIOD_MIN_NS;
 	} else {
 		/* Moves pay for themselves, or could not be helped. */
-		s->calm_ns -= (int64_t)(cost - moves_cost(s, pass));
+		s->calm_ns -= (int64_t)sampled_cost(s, pass);
 		if (pass->surprised || pass->paying * WANT_SHARE > load->capacity) {
 			lift_schedule_kick(s);
 		} else if (!changed && s->settled % 8 == 0 && s->period_ns < LIFT_PERIOD_CALM_NS) {

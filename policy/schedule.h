@@ -29,6 +29,11 @@ struct lift_costs {
 	uint32_t promote_ns;
 	uint32_t demote_ns;
 	uint32_t gap_ns; /* what an access to slow memory takes longer */
+	/*
+	 * Of samplers that look at the whole process whatever they are asked for: for each page
+	 * there is, in each pass. 0: it is what is armed that counts.
+	 */
+	uint32_t whole_ns;
 };
 
 enum lift_pace {
@@ -57,6 +62,7 @@ struct lift_pass {
 	uint64_t est_accessed; /* of all pages, sampled or not */
 	uint64_t wanted;       /* pages that would pay if there were room for them */
 	uint64_t paying;       /* promotions that pay as things stand */
+	uint64_t spent_ns;     /* CPU time of all but faults and moves; 0: not measured */
 	bool surprised;        /* the samples were not what was expected */
 };
 

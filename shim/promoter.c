@@ -79,8 +79,10 @@ static struct {
 	struct lift_home home;
 
 	uint64_t began_at;
-	uint64_t cpu_base; /* of the worker's threads before this one */
-	uint64_t move_ns;
+	uint64_t cpu_base;  /* of the worker's threads before this one */
+	uint64_t spent_at;  /* CPU time but for moves, when it was last reported */
+	uint64_t move_ns;   /* of this thread */
+	uint64_t move_base; /* of those before it */
 	uint64_t candidates;
 	int64_t tokens; /* bytes that may be moved now, with NUMALIFT_RATE */
 	uint64_t tokens_at;
@@ -808,7 +810,7 @@ static void publish(bool always)
 		stats.predicted = s->moves.predicted;
 		stats.predicted_hit = w.promote.window.hit;
 		stats.predicted_wrong = w.promote.window.wrong;
-		stats.move_ns = w.move_ns;
+		stats.move_ns = w.move_base + w.move_ns;
 		stats.fault_est_ns = d->fault_ns;
 		stats.cost_arm_ns = w.costs.arm_ns;
 		stats.cost_release_ns = w.costs.release_ns;
@@ -862,11 +864,16 @@ static bool promote(void)
 {
 	uint64_t looked_at = w.sys->now(w.sys->ctx);
 
+	w.spent_at = lift_sys_thread_cpu_ns() - w.move_ns;
 	while (!stopped()) {
 		enum lift_step step;
+		uint64_t spent;
 		bool ok = true;
 
 		read_now();
+		spent = lift_sys_thread_cpu_ns() - w.move_ns;
+		lift_promote_spent(&w.promote, spent - w.spent_at);
+		w.spent_at = spent;
 		if (atomic_load_explicit(&keep_off, memory_order_relaxed) && !w.reason)
 			w.reason = "the program sets memory policies of its own";
 		w.promote.track_only = w.promote.track_only || w.reason != NULL;
@@ -965,6 +972,8 @@ static void finish(void)
 	lift_fd_close(&w.pagemap);
 	w.no_pagemap = false;
 	w.cpu_base += lift_sys_thread_cpu_ns();
+	w.move_base += w.move_ns;
+	w.move_ns = 0;
 	lift_stats_close();
 }
 
