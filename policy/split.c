@@ -6,6 +6,7 @@
 #define ALIKE 32
 /* A region that was split for nothing is left whole for 2, 4, ... 128 samples. */
 #define MOST_TRIES 6
+#define MOST_GAIN 64
 
 /* Of a region with less than 1/64 used, or less than 1/8 not used, nothing can be gained. */
 #define LITTLE(bytes) ((bytes) / 64)
@@ -225,15 +226,12 @@ static void skip_old(struct lift_split *s, uintptr_t addr, lift_split_drop_fn *d
 	}
 }
 
-/* Where a region that begins or goes on at `from` ends, in a run of so many bytes up to `end`. */
-static uintptr_t new_end(const struct lift_split *s, uintptr_t from, uint64_t bytes, uintptr_t end)
+/*
+ * Where a region that begins or goes on at `from` ends, if not at `end`: where one is known, if
+ * that cuts no huge page.
+ */
+static uintptr_t new_end(const struct lift_split *s, uintptr_t from, uintptr_t end)
 {
-	uintptr_t next = (from & ~(s->coarse - 1)) + s->coarse;
-
-	/* A run that is no larger is whole at first, wherever it lies. */
-	if (bytes > s->coarse && next > from && next < end)
-		end = next;
-	/* What is known goes on where that cuts no huge page. */
 	for (size_t k = s->old; k < s->max && s->region[k].start < end; k++)
 		if (s->region[k].start > from && s->region[k].start % LIFT_SPLIT_LEAST == 0)
 			return s->region[k].start;
@@ -243,7 +241,6 @@ static uintptr_t new_end(const struct lift_split *s, uintptr_t from, uint64_t by
 void lift_split_set_run(
 	struct lift_split *s, struct lift_range run, lift_split_drop_fn *drop, void *arg)
 {
-	const uint64_t bytes = lift_range_bytes(run);
 	uint8_t first = LIFT_SPLIT_FIRST;
 
 	for (; run.start < run.end && s->nr < s->max; first = 0) {
@@ -259,12 +256,12 @@ void lift_split_set_run(
 			} else {
 				s->old++;
 				if (r.end < run.end && r.end % LIFT_SPLIT_LEAST != 0) {
-					r.end = new_end(s, r.end, bytes, run.end);
+					r.end = new_end(s, r.end, run.end);
 					r.flags &= (uint8_t)~LIFT_SPLIT_DONE;
 				}
 			}
 		} else {
-			r.end = new_end(s, run.start, bytes, run.end);
+			r.end = new_end(s, run.start, run.end);
 		}
 		/* What is overwritten is forgotten, and gets its form again. */
 		if (s->nr == s->old)
@@ -298,6 +295,8 @@ void lift_split_sampled(
 {
 	struct lift_split_region *r = &s->region[i];
 
+	unsigned was = r->share;
+
 	r->flags |= LIFT_SPLIT_FRESH | LIFT_SPLIT_ABSENT;
 	if (resident_bytes == 0)
 		return;
@@ -305,6 +304,11 @@ void lift_split_sampled(
 	r->share = accessed_bytes >= resident_bytes
 			   ? 255
 			   : (uint8_t)share_of(accessed_bytes, resident_bytes);
+	/* What was in vain before need not be in vain now. */
+	if (r->share > was + 2 * ALIKE || was > r->share + 2u * ALIKE) {
+		r->tries = 0;
+		r->rest = 0;
+	}
 }
 
 static bool mixed(uint64_t accessed, uint64_t resident)
@@ -320,32 +324,59 @@ bool lift_split_mixed(
 	       middle(range_of(&s->region[i])) != 0;
 }
 
-/* How much is in the wrong place as long as r is whole, in powers of two; 0: not to be split. */
-static unsigned gain(const struct lift_split_region *r)
+static bool is_large(const struct lift_split *s, const struct lift_split_region *r)
+{
+	return r->end - r->start > s->coarse;
+}
+
+/*
+ * How much is in the wrong place as long as r is whole, in powers of two; 0: not to be split. What
+ * is too large comes first.
+ */
+static unsigned gain(const struct lift_split *s, const struct lift_split_region *r)
 {
 	uint64_t share = r->share > 127 ? 255u - r->share : r->share;
 	uint64_t wrong = ((r->end - r->start) / LIFT_SPLIT_LEAST + 1) * share;
 	unsigned bits = 1;
 
-	if (!(r->flags & LIFT_SPLIT_FRESH) || (r->flags & LIFT_SPLIT_ABSENT) || r->rest > 0 ||
-		!mixed(r->share, 255) || !middle(range_of(r)))
+	if (!(r->flags & LIFT_SPLIT_FRESH) || (r->flags & LIFT_SPLIT_ABSENT) ||
+		!middle(range_of(r)))
+		return 0;
+	if (is_large(s, r))
+		return MOST_GAIN;
+	if (r->rest > 0 || !mixed(r->share, 255))
 		return 0;
 	for (; wrong > 1; wrong /= 2)
 		bits++;
 	return bits;
 }
 
-/* Mappings that splitting i costs. */
-static unsigned price(const struct lift_split *s, size_t i)
+/* The last border that r is split at below end; 0: none. */
+static uintptr_t border(
+	const struct lift_split *s, const struct lift_split_region *r, uintptr_t end)
 {
-	return (s->region[i].flags & LIFT_SPLIT_FIRST) && is_last(s, i) ? 2 : 1;
+	uintptr_t at = r->alike ? middle(range_of(r)) : (end - 1) & ~(s->coarse - 1);
+
+	return at > r->start && at < end ? at : 0;
+}
+
+/* Mappings that splitting i costs: one for each border, one more where there was none before. */
+static uint64_t price(const struct lift_split *s, size_t i)
+{
+	const struct lift_split_region *r = &s->region[i];
+	uint64_t whole = (r->flags & LIFT_SPLIT_FIRST) && is_last(s, i) ? 1 : 0;
+
+	if (r->alike)
+		return whole + 1;
+	return whole + (r->end - 1) / s->coarse - r->start / s->coarse;
 }
 
 static void split(struct lift_split *s, uint64_t allowed, size_t most)
 {
-	uint64_t by_gain[65] = {0};
+	uint64_t by_gain[MOST_GAIN + 1] = {0};
 	uint64_t room = allowed > s->cost ? allowed - s->cost : 0;
-	unsigned limit = 64; /* all that gain more are split, and some of those that gain this */
+	unsigned limit =
+		MOST_GAIN; /* all that gain more are split, and some of those that gain this */
 	size_t want = 0;
 	size_t to;
 
@@ -353,14 +384,23 @@ static void split(struct lift_split *s, uint64_t allowed, size_t most)
 		room = most;
 	if (room > s->max - s->nr)
 		room = s->max - s->nr;
-	for (size_t i = 0; i < s->nr; i++)
-		by_gain[gain(&s->region[i])] += price(s, i);
+	for (size_t i = 0; i < s->nr; i++) {
+		struct lift_split_region *r = &s->region[i];
+		unsigned g = gain(s, r);
+
+		/* In two; or along multiples of what is large, if there are enough mappings. */
+		if (g > 0) {
+			r->alike = 0;
+			r->alike = !is_large(s, r) || price(s, i) > room;
+			by_gain[g] += price(s, i);
+		}
+	}
 	for (; limit > 0 && by_gain[limit] <= room; limit--)
 		room -= by_gain[limit];
 	/* Which ones, from the front; then each to its place, from the back. */
 	for (size_t i = 0; i < s->nr; i++) {
 		struct lift_split_region *r = &s->region[i];
-		unsigned g = gain(r);
+		unsigned g = gain(s, r);
 
 		r->flags &= (uint8_t)~LIFT_SPLIT_FRESH;
 		if (g > 0 && g == limit && room >= price(s, i))
@@ -368,26 +408,30 @@ static void split(struct lift_split *s, uint64_t allowed, size_t most)
 		else if (g <= limit)
 			continue;
 		r->flags |= LIFT_SPLIT_FRESH; /* from here on: to be split */
-		want++;
+		for (uintptr_t at = r->end; (at = border(s, r, at)) != 0;)
+			want++;
 	}
 	if (want == 0)
 		return;
 	to = s->nr + want;
 	for (size_t i = s->nr; i-- > 0;) {
 		struct lift_split_region r = s->region[i];
+		struct lift_split_region part = r;
+		uintptr_t at = r.end;
 
 		if (r.flags & LIFT_SPLIT_FRESH) {
-			struct lift_split_region b = r;
-
-			r.end = middle(range_of(&r));
-			r.alike = 0;
-			r.flags &= (uint8_t) ~(LIFT_SPLIT_FRESH | LIFT_SPLIT_DONE);
-			b.start = r.end;
-			b.alike = 0;
-			b.flags = (uint8_t)((r.flags & ~LIFT_SPLIT_FIRST) ^ LIFT_SPLIT_OTHER);
-			s->region[--to] = b;
+			part.alike = 0;
+			part.flags &=
+				(uint8_t) ~(LIFT_SPLIT_FRESH | LIFT_SPLIT_DONE | LIFT_SPLIT_FIRST);
+			while ((at = border(s, &r, at)) != 0) {
+				part.start = at;
+				s->region[--to] = part;
+				part.end = at;
+			}
+			part.start = r.start;
+			part.flags |= r.flags & LIFT_SPLIT_FIRST;
 		}
-		s->region[--to] = r;
+		s->region[--to] = part;
 	}
 	s->nr += want;
 	settle(s);
@@ -403,7 +447,7 @@ void lift_split_step(struct lift_split *s, uint64_t allowed, size_t most)
 
 		if (!(r->flags & LIFT_SPLIT_FRESH))
 			continue;
-		wanting += gain(r) > 0;
+		wanting += gain(s, r) > 0;
 		if (r->rest > 0)
 			r->rest--;
 		if (!is_pair(s, i) || !(r[1].flags & LIFT_SPLIT_FRESH))

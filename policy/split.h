@@ -7,15 +7,16 @@
  * regions follow one another without gaps. Borders lie where halving aligned blocks puts them:
  *
  *     run    |<------------------------- 64 MiB -------------------------->|
- *            [           32 MiB            ][           32 MiB             ]    at first
+ *            [           32 MiB            ][           32 MiB             ]    when it is used
  *            [     16     ][  8  ][4][2][*2][           32 MiB             ]    around what is hot
  *
  * so that two regions can become one again whenever together they are all that the run has of one
  * block. Neighbours are told apart by a form (0 or 1) that alternates; the first has form 0.
  *
- * Each region is split at most once per sample, so what is hot is found in as many samples as there
- * are halvings. Halves that turn out alike become one again, and are left whole for longer each
- * time.
+ * A run is whole until something of it is resident: the kernel would never again make one mapping
+ * of pieces that were divided before they were used. Then each region is split at most once per
+ * sample, so what is hot is found in as many samples as there are halvings. Halves that turn out
+ * alike become one again, and are left whole for longer each time.
  *
  * All is deterministic. Plain data: the caller serialises.
  */
@@ -46,6 +47,8 @@ struct lift_split_region {
 #define LIFT_SPLIT_DONE (1u << 2)   /* the shim has given it that form */
 #define LIFT_SPLIT_FRESH (1u << 3)  /* sampled since the last lift_split_step() */
 #define LIFT_SPLIT_ABSENT (1u << 4) /* nothing of it was resident then */
+#define LIFT_SPLIT_MARK (1u << 5)   /* the caller's two; halves have what the whole had */
+#define LIFT_SPLIT_MARK_2 (1u << 6)
 
 struct lift_split {
 	struct lift_split_region *region; /* ascending */

@@ -718,15 +718,35 @@ void lift_place_range_taken(uintptr_t start, size_t len)
 	lift_registry_leave();
 }
 
-/* Does the range still have the policy that it got here? The program may have bound it by a raw
- * call. */
+/*
+ * Does the range still have the policy that it got here? The program may have bound it by a raw
+ * call. MPOL_F_STATIC_NODES is what apart.c tells regions apart by.
+ */
 static bool still_ours(const struct lift_region_info *info)
 {
 	int mode = LIFT_MPOL_DEFAULT;
 
 	return info->kind != LIFT_PLACE_NONE && !(info->flags & REGION_TAKEN) &&
 	       lift_sys_get_mempolicy(&mode, NULL, (void *)info->range.start) == 0 &&
-	       mode == (int)(info->flags >> REGION_MODE_SHIFT);
+	       (mode & ~LIFT_MPOL_F_STATIC_NODES) == (int)(info->flags >> REGION_MODE_SHIFT);
+}
+
+bool lift_place_may_reword(struct lift_range range, int mode)
+{
+	const struct lift_region *r = lift_regions_first(lift_registry_regions(), range.start);
+	bool known = false;
+
+	for (; r && r->info.range.start < range.end; r = lift_regions_next(r)) {
+		const struct lift_region_info *i = &r->info;
+		bool ours = i->kind == LIFT_PLACE_NODES && !(i->flags & REGION_SHARED) &&
+			    mode == (int)(i->flags >> REGION_MODE_SHIFT);
+
+		if ((i->flags & REGION_TAKEN) || i->kind == LIFT_PLACE_CHUNKS ||
+			(mode != LIFT_MPOL_DEFAULT && !ours))
+			return false;
+		known = true;
+	}
+	return known || mode == LIFT_MPOL_DEFAULT;
 }
 
 /* Takes the policies off all records of these kinds. True when there was one. Under the lock. */

@@ -72,6 +72,12 @@ void lift_place_thread_policy(int mode);
  */
 bool lift_place_give_mappings_back(void);
 
+/*
+ * With the registry's lock held: may the policy of this range, whose mode is given, be said in
+ * another form? Yes where it is none or placement's own for all of it, and nobody set it meanwhile.
+ */
+bool lift_place_may_reword(struct lift_range range, int mode);
+
 /* True when memory can be populated after it is bound (madvise, 5.14), instead of by mmap itself.
  */
 bool lift_place_populates_late(void);

@@ -144,18 +144,6 @@ extern const struct lift_sampler lift_sampler_kernel;
 const struct lift_sampler *lift_sampler_find(const char *name);
 
 /*
- * For refs, which sees one sum per mapping: keeps regions of `bytes` within `range` apart, by
- * policies that say the same in two ways in turn, so that the kernel does not merge them. mode and
- * nodes are the policy that the range has (LIFT_MPOL_DEFAULT with nodes NULL: none). Pages do not
- * move. bytes 0 takes the difference away: it is one mapping again.
- *
- * Costs one mapping per region, which the caller takes from the budget. 0 or -errno; after an error
- * some regions may be apart. -EINVAL also for a mode that cannot be said in two ways.
- */
-int lift_refs_separate(
-	struct lift_range range, size_t bytes, int mode, const struct lift_nodeset *nodes);
-
-/*
  * What the kernel counted: for the whole machine since it started, and, in self_..., for the
  * threads that this process has now (the first 256 of them; those that ended took theirs along).
  */

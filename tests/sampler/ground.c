@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "policy/procparse.h"
+#include "shim/os/sys.h"
 
 #define HUGE ((size_t)2 << 20)
 
@@ -74,6 +75,22 @@ void ground_units(struct ground *g, size_t bytes)
 	g->unit = bytes;
 	g->used = checked(calloc(g->len / bytes, 1), "calloc");
 	g->told = checked(calloc(g->len / bytes, 1), "calloc");
+}
+
+bool ground_apart(struct ground *g, size_t bytes)
+{
+	struct lift_nodeset zero;
+
+	lift_nodeset_zero(&zero);
+	lift_nodeset_set(&zero, 0);
+	for (size_t at = 0; at < g->len; at += bytes) {
+		int mode = LIFT_MPOL_PREFERRED | (at / bytes % 2 ? LIFT_MPOL_F_STATIC_NODES : 0);
+
+		if (lift_sys_mbind(g->base + at, bytes, mode, &zero, 0) != 0)
+			return false;
+	}
+	ground_units(g, bytes);
+	return true;
 }
 
 void ground_drop(struct ground *g)

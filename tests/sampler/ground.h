@@ -56,6 +56,12 @@ struct lift_range ground_range(const struct ground *g);
 /* Units of that many bytes from now on. */
 void ground_units(struct ground *g, size_t bytes);
 
+/*
+ * Regions of that many bytes become mappings of their own, by a policy that is said in two ways;
+ * samplers take it for the program's. False: not possible.
+ */
+bool ground_apart(struct ground *g, size_t bytes);
+
 /* Forgets what was used and told. */
 void ground_start(struct ground *g);
 void ground_read(struct ground *g, size_t page);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The samplers' test as an ordinary user on a kernel of the guest, where more of them are possible.
 
-    run_guest.py --guest scripts/guest --program sampler KERNEL
+    run_guest.py --guest scripts/guest KERNEL SAMPLER REGIONS
 
-Prints what the program prints. Exit status 0, 1 (a check failed), or 77 when no guest can be started
+Prints what the two programs print. Exit status 0, 1 (a check failed), or 77 when no guest can be started
 here; with CI=true in the environment that is 1 as well.
 """
 import argparse
@@ -23,11 +23,12 @@ CANNOT = 125  # scripts/guest: trouble with the guest itself
 def main():
     p = argparse.ArgumentParser()
     p.add_argument('--guest', required=True)
-    p.add_argument('--program', required=True)
     p.add_argument('--mib', default='128', help='how much memory costs are measured with')
     p.add_argument('kernel', choices=NEEDED)
+    p.add_argument('sampler')
+    p.add_argument('regions')
     args = p.parse_args()
-    program = os.path.abspath(args.program)
+    program = os.path.abspath(args.sampler)
     sys.stdout.reconfigure(line_buffering=True)
 
     def run(*command, options=()):
@@ -39,6 +40,8 @@ def main():
     if status == CANNOT:
         print('# no guest')
         return 1 if os.environ.get('CI') == 'true' else 77
+    if status == 0:
+        status = run(os.path.abspath(args.regions), '--mib', '256', '--need', NEEDED[args.kernel])
     if status == 0:
         # The kernel samples by itself: it has to say that it does.
         status = run(program, '--need', 'kernel', 'kernel', options=('--sysctl', 'kernel.numa_balancing=1'))

@@ -94,15 +94,8 @@ static bool by_region(void)
 static void make(struct ground *g, enum ground_kind kind, size_t len)
 {
 	ground_make(g, kind, len);
-	if (by_region()) {
-		struct lift_nodeset zero;
-
-		lift_nodeset_zero(&zero);
-		lift_nodeset_set(&zero, 0);
-		if (lift_refs_separate(ground_range(g), REGION, LIFT_MPOL_PREFERRED, &zero) != 0)
-			printf("# regions of %s could not be kept apart\n", g->name);
-		ground_units(g, REGION);
-	}
+	if (by_region() && !ground_apart(g, REGION))
+		printf("# regions of %s could not be kept apart\n", g->name);
 }
 
 static int ready(struct ground *g)
