@@ -126,6 +126,7 @@ const struct lift_sampler *lift_sampler_find(const char *name)
 	static const struct lift_sampler *const all[] = {
 		&lift_sampler_rwp,
 		&lift_sampler_wp,
+		&lift_sampler_wp_refs,
 		&lift_sampler_dirty,
 		&lift_sampler_refs,
 		&lift_sampler_kernel,

@@ -27,6 +27,7 @@
 #include "shim/os/rawsys.h"
 #include "shim/os/sys.h"
 #include "shim/os/uffd.h"
+#include "shim/sample_uffd.h"
 #include "shim/sampler.h"
 
 #define PAGE ((uintptr_t)4096)
@@ -335,8 +336,10 @@ static void tell_now(struct teller *to)
 	to->next.range = (struct lift_range){0};
 }
 
-static void tell(struct teller *to, const struct lift_page_region *r, uint64_t used)
+static void tell_sample(void *arg, const struct lift_page_region *r)
 {
+	const uint64_t used = LIFT_PAGE_ACCESSED | LIFT_PAGE_WRITTEN;
+	struct teller *to = arg;
 	bool was_used = (r->is & used) != 0;
 	bool huge = (r->is & LIFT_PAGE_HUGE) != 0;
 
@@ -350,11 +353,11 @@ static void tell(struct teller *to, const struct lift_page_region *r, uint64_t u
 	to->next.range.end = (uintptr_t)r->end;
 }
 
-static int collect_stretch(
-	int pagemap, const struct lift_pagemap_ask *what, struct lift_range r, struct teller *to)
-{
-	const uint64_t used = LIFT_PAGE_ACCESSED | LIFT_PAGE_WRITTEN;
+typedef void page_region_fn(void *arg, const struct lift_page_region *r);
 
+static int collect_stretch(int pagemap, const struct lift_pagemap_ask *what, struct lift_range r,
+	page_region_fn *fn, void *arg)
+{
 	while (!lift_range_empty(r)) {
 		struct lift_pagemap_ask ask = *what;
 		uintptr_t end = r.end;
@@ -367,7 +370,7 @@ static int collect_stretch(
 		if (n < 0)
 			return (int)n;
 		for (long i = 0; i < n; i++)
-			tell(to, &regions[i], used);
+			fn(arg, &regions[i]);
 		if (end <= r.start) /* it would never end */
 			return -EIO;
 		r.start = end;
@@ -375,30 +378,66 @@ static int collect_stretch(
 	return 0;
 }
 
+/* With the descriptor went the marks: every page would look used. */
+static int tracker_pagemap(struct tracker *t)
+{
+	int rc = 0;
+
+	if (lift_fd_get(&t->uffd) < 0)
+		return -ESTALE;
+	if (lift_fd_get(&t->pagemap) < 0)
+		rc = lift_pagemap_open(&t->pagemap);
+	return rc < 0 ? rc : lift_fd_get(&t->pagemap);
+}
+
 static int tracker_collect(struct tracker *t, const struct lift_range *ranges, size_t nr,
 	const struct lift_pagemap_ask *what, lift_sample_fn *fn, void *arg)
 {
 	struct teller to = {.fn = fn, .arg = arg};
-	int pagemap = lift_fd_get(&t->pagemap);
-	int rc = 0;
+	int pagemap = tracker_pagemap(t);
+	int rc = pagemap < 0 ? pagemap : 0;
 
-	/* With the descriptor went the marks: every page would look used. */
-	if (lift_fd_get(&t->uffd) < 0)
-		return -ESTALE;
-	if (pagemap < 0) {
-		rc = lift_pagemap_open(&t->pagemap);
-		if (rc < 0)
-			return rc;
-		pagemap = lift_fd_get(&t->pagemap);
-	}
 	for (size_t i = 0; i < nr && rc == 0; i++) {
 		struct lift_range r = ranges[i];
 		struct lift_range piece;
 
 		while (rc == 0 && next_own(t, &r, &piece))
-			rc = collect_stretch(pagemap, what, piece, &to);
+			rc = collect_stretch(pagemap, what, piece, tell_sample, &to);
 	}
 	tell_now(&to);
+	return rc;
+}
+
+struct wp_teller {
+	lift_wp_fn *fn;
+	void *arg;
+};
+
+static void tell_kind(void *arg, const struct lift_page_region *r)
+{
+	const struct wp_teller *to = arg;
+	struct lift_range pages = {(uintptr_t)r->start, (uintptr_t)r->end};
+
+	to->fn(to->arg, pages,
+		(r->is & LIFT_PAGE_HUGE) || !(r->is & LIFT_PAGE_WP_WATCHED) ? LIFT_WP_HUGE
+		: r->is & LIFT_PAGE_WRITTEN                                 ? LIFT_WP_WRITTEN
+									    : LIFT_WP_KEPT);
+}
+
+int lift_wp_scan(struct lift_range range, lift_wp_fn *fn, void *arg)
+{
+	static const struct lift_pagemap_ask all = {
+		.all = LIFT_PAGE_PRESENT,
+		.none = LIFT_PAGE_ZERO,
+		.tell = LIFT_PAGE_WRITTEN | LIFT_PAGE_WP_WATCHED | LIFT_PAGE_HUGE,
+	};
+	struct wp_teller to = {.fn = fn, .arg = arg};
+	struct lift_range piece;
+	int pagemap = tracker_pagemap(&wp);
+	int rc = pagemap < 0 ? pagemap : 0;
+
+	while (rc == 0 && next_own(&wp, &range, &piece))
+		rc = collect_stretch(pagemap, &all, piece, tell_kind, &to);
 	return rc;
 }
 

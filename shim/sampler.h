@@ -136,6 +136,7 @@ struct lift_sampler {
 
 extern const struct lift_sampler lift_sampler_rwp;
 extern const struct lift_sampler lift_sampler_wp;
+extern const struct lift_sampler lift_sampler_wp_refs;
 extern const struct lift_sampler lift_sampler_dirty;
 extern const struct lift_sampler lift_sampler_refs;
 extern const struct lift_sampler lift_sampler_kernel;

@@ -14,8 +14,8 @@ import sys
 # What each kernel has to have: none of these may be skipped on it.
 NEEDED = {
     '6.1': 'dirty,refs',
-    '6.12': 'wp,dirty,refs',
-    'newest': 'rwp,wp,dirty,refs',
+    '6.12': 'wp,dirty,refs,wp+refs',
+    'newest': 'rwp,wp,dirty,refs,wp+refs',
 }
 CANNOT = 125  # scripts/guest: trouble with the guest itself
 
