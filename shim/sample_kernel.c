@@ -129,6 +129,7 @@ const struct lift_sampler *lift_sampler_find(const char *name)
 		&lift_sampler_wp_refs,
 		&lift_sampler_dirty,
 		&lift_sampler_refs,
+		&lift_sampler_damon,
 		&lift_sampler_kernel,
 	};
 

@@ -6,7 +6,9 @@
  *   rwp     userfaultfd RWP_ASYNC + PAGEMAP_SCAN    every page, reads and writes
  *   wp      userfaultfd WP_ASYNC + PAGEMAP_SCAN     pages that were written, 4 KiB ones only
  *   dirty   soft-dirty bits                         the same, where WP_ASYNC is missing
- *   refs    referenced bits, summed up per mapping  reads and writes, never by page
+ *   refs    referenced bits, summed up per mapping  reads and writes, by regions of 2 to 32 MiB
+ *   wp+refs both                                    writes by page, reads by region
+ *   damon   the kernel's monitor of accesses        reads and writes, by regions of its own
  *   kernel  NUMA balancing                          counters only
  *
  * A round is: watch() what is of interest, arm() it, let the program run, collect(), and again.
@@ -48,7 +50,8 @@
 /*
  * The program itself may depend on the bits that are cleared (garbage collectors do on soft-dirty
  * bits, and lose objects): to be used only when asked for by name. Some kernels also set them when
- * they move a page: what was moved has to be armed again before it is believed.
+ * they move a page: what was moved has to be armed again before it is believed. damon: there is one
+ * for the whole machine.
  */
 #define LIFT_SAMPLER_ASKED (1u << 5)
 
@@ -90,6 +93,8 @@ struct lift_sampler {
 	 * What the program has registered with a userfaultfd of its own is left alone, and stays
 	 * out of arm() and collect() until a later watch() finds it free.
 	 *
+	 * refs: divides mappings into regions, within the registry's budget (apart.h).
+	 *
 	 * rwp and wp: what is watched does not merge with what is not. mremap() over such a bound
 	 * fails (EFAULT), and so does the program's own UFFDIO_REGISTER of it (EBUSY): disarm() the
 	 * range and let the program try again.
@@ -104,16 +109,21 @@ struct lift_sampler {
 	 * rwp and wp: small pages that are armed and not used are not made huge ones meanwhile
 	 * (khugepaged, MADV_COLLAPSE); memory that is not there yet may become huge as ever. One
 	 * call of the kernel, with a flush of the TLBs, for each range: many single pages cost more
-	 * than what lies around them. refs: one call for the whole process, during which it cannot
-	 * map memory; it takes as long as the process is large.
+	 * than what lies around them.
+	 * refs and wp+refs: all ranges of a pass in one call, please. It is one for the whole
+	 * process, during which it cannot map memory, and takes as long as the process is large;
+	 * but regions that are less than an eighth of what is resident are armed by themselves.
 	 */
 	int (*arm)(const struct lift_range *ranges, size_t nr);
 
 	/*
 	 * Reports what was used since arm(), as far as it is resident. Does not re-arm: what is not
 	 * armed again is reported again. PAGES: ranges that touch and agree come as one, never
-	 * reaching outside the ranges asked for. Else: one sample for each mapping that overlaps
-	 * them, with the sums and the bounds of all of it. 0 or -errno; what was reported before an
+	 * reaching outside the ranges asked for. Else: one sample for each region, or mapping where
+	 * there are no regions, that overlaps them, with the sums and the bounds of all of it.
+	 * refs and wp+refs: each call reads the sums of all mappings, so here, too, all ranges of a
+	 * pass in one. The first one after arm() moves the borders of regions. wp+refs does not
+	 * report what it cannot know. 0 or -errno; what was reported before an
 	 * error is valid. -ESTALE: the program closed the descriptor, and with it went what was
 	 * noted: watch() and arm() again.
 	 */
@@ -122,12 +132,17 @@ struct lift_sampler {
 
 	/*
 	 * Ends the sampling of these ranges, e.g. because the program is about to register them
-	 * itself or to mremap() over their bounds. Any thread may call this one, but not at the
-	 * same time as open() or close().
+	 * itself or to mremap() over their bounds: refs makes one mapping of them again. Any thread
+	 * may call this one, without the registry's lock, but not at the same time as open() or
+	 * close().
 	 */
 	void (*disarm)(const struct lift_range *ranges, size_t nr);
 
-	/* Ends it for the process and closes what was opened. Harmless when it is not open. */
+	/*
+	 * Ends it for the process and closes what was opened. Harmless when it is not open. refs:
+	 * memory that grew while it was divided, and all in a child of fork, may stay several
+	 * mappings, though none has a policy.
+	 */
 	void (*close)(void);
 
 	/* In the child of a fork: closes what is the parent's. Async-signal-safe. */
@@ -139,6 +154,7 @@ extern const struct lift_sampler lift_sampler_wp;
 extern const struct lift_sampler lift_sampler_wp_refs;
 extern const struct lift_sampler lift_sampler_dirty;
 extern const struct lift_sampler lift_sampler_refs;
+extern const struct lift_sampler lift_sampler_damon;
 extern const struct lift_sampler lift_sampler_kernel;
 
 /* By name; NULL: there is none. */
