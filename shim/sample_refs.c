@@ -280,6 +280,7 @@ static void begin_region(struct summing *g, size_t at)
 	*g = (struct summing){.at = at};
 	if (at < split->nr) {
 		g->reached = split->region[at].start;
+		g->sum.range.start = g->reached;
 		g->good = true;
 	}
 }
@@ -292,7 +293,7 @@ static void end_region(struct summing *g, struct teller *to)
 	bool whole = g->good && g->reached == r->end;
 	bool mixed = false;
 
-	s->range = (struct lift_range){r->start, r->end};
+	s->range.end = g->reached; /* what comes behind it may be told of otherwise */
 	s->huge = g->huge_bytes > 0 && g->huge_bytes == s->resident_bytes;
 	/* If not as it was, nothing is done about it until the next watch(). */
 	r->flags &= (uint8_t)~LIFT_APART_SEEN;
@@ -342,8 +343,11 @@ static void add_mapping(struct summing *g, const struct lift_smaps *vma, struct 
 		if (!(vma->perms & LIFT_MAPS_SHARED) && r->end <= vma->range.end)
 			r->flags |= LIFT_APART_SEEN;
 		split->moved = true;
-		if (r->end > vma->range.end)
+		if (r->end > vma->range.end) {
+			g->reached = vma->range.end;
+			g->sum.range.start = g->reached;
 			break;
+		}
 	}
 	tell(to, &own, false);
 }

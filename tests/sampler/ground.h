@@ -82,6 +82,9 @@ size_t ground_huge_kb(const struct ground *g);
 /* Mappings that it consists of. */
 size_t ground_mappings(const struct ground *g);
 
+/* Memory with this policy was bound by placement (placed.c). */
+extern int placed_mode;
+
 _Noreturn void die(const char *what);
 
 #endif

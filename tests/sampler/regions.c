@@ -458,6 +458,43 @@ static void policies(void)
 	ground_drop(&g);
 }
 
+/* Memory that placement has bound as a whole is divided as well, and has its policy afterwards. */
+static void placed(void)
+{
+	const int bound = LIFT_MPOL_PREFERRED;
+	struct lift_nodeset zero;
+	struct lift_nodeset nodes;
+	struct ground g;
+	unsigned char *hot;
+	bool good = true;
+	size_t most;
+	unsigned n;
+	int mode;
+
+	lift_nodeset_zero(&zero);
+	lift_nodeset_set(&zero, 0);
+	make(&g, GROUND_SMALL, 128 * MIB);
+	hot = heat_up(&g, 0);
+	placed_mode = bound;
+	if (lift_sys_mbind(g.base, g.len, bound, &zero, 0) != 0) {
+		skip("placement's own policy", "refused");
+		return;
+	}
+	watch(&g);
+	n = passes(&g, hot);
+	most = ground_mappings(&g);
+	s->close();
+	for (size_t at = 0; at < g.len && good; at += MIB)
+		good = lift_sys_get_mempolicy(&mode, &nodes, g.base + at) == 0 && mode == bound &&
+		       lift_nodeset_equal(&nodes, &zero);
+	check(n <= 7 && good && ground_mappings(&g) == 1,
+		"placement's own policy: found in %u passes, %zu mappings, %zu afterwards", n, most,
+		ground_mappings(&g));
+	placed_mode = LIFT_MPOL_DEFAULT;
+	free(hot);
+	ground_drop(&g);
+}
+
 /* Clearing is not possible, nor is pagemap: the child of a process that changed its user. */
 static int undumpable_passes(void *arg)
 {
@@ -592,6 +629,7 @@ static void all_cases(void)
 	forks();
 	changes();
 	policies();
+	placed();
 	undumpable();
 	full();
 	many();
