@@ -367,7 +367,7 @@ def full_nodes(g, node, other, slow=None, slowest=None):
     if slow is None:
         return
     g.none_on(step, FEW, slow, 'nothing on the slow node %d' % slow)
-    step = g.run(few, 'all fast nodes are full', node=node, full='%d,%d:24' % (node, other))
+    step = g.run(few, 'all fast nodes are full', node=node, full='%d,%d:36' % (node, other))
     for kind in FEW:
         g.some_on(step, kind, slow, '%s goes on on the slow node' % kind)
     g.none_on(step, FEW, slowest, 'nothing on the slowest node %d' % slowest)
