@@ -70,6 +70,41 @@ LIFT_EXPORT long set_mempolicy(int mode, const unsigned long *nodes, unsigned lo
 	return result(ret);
 }
 
+/* What a thread may do: the worker is to have it from the thread that changes it for itself. */
+static bool about_rights(long nr, long option)
+{
+	switch (nr) {
+	case SYS_prctl:
+		return option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS ||
+		       option == PR_CAPBSET_DROP || option == PR_SET_SECUREBITS ||
+		       option == PR_CAP_AMBIENT;
+	case SYS_seccomp:
+	case SYS_capset:
+	case SYS_setuid:
+	case SYS_setgid:
+	case SYS_setreuid:
+	case SYS_setregid:
+	case SYS_setresuid:
+	case SYS_setresgid:
+	case SYS_setgroups:
+	case SYS_setfsuid:
+	case SYS_setfsgid:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static long without_worker(long nr, const long *a)
+{
+	bool paused = about_rights(nr, a[0]) && lift_worker_pause();
+	long ret = lift_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+
+	if (paused)
+		lift_worker_resume();
+	return ret;
+}
+
 LIFT_EXPORT int prctl(int option, ...)
 {
 	unsigned long a[4];
@@ -84,8 +119,8 @@ LIFT_EXPORT int prctl(int option, ...)
 		return LIFT_NEXT(prctl, int, (int, ...), (option, a[0], a[1], a[2], a[3]));
 	if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
 		sandboxed();
-	return (int)result(
-		lift_syscall(SYS_prctl, option, (long)a[0], (long)a[1], (long)a[2], (long)a[3], 0));
+	return (int)result(without_worker(
+		SYS_prctl, (long[]){option, (long)a[0], (long)a[1], (long)a[2], (long)a[3], 0}));
 }
 
 LIFT_EXPORT long syscall(long nr, ...)
@@ -111,7 +146,9 @@ LIFT_EXPORT long syscall(long nr, ...)
 	/* What the program registers with a userfaultfd of its own must not be taken already. */
 	if (unlikely(nr == SYS_userfaultfd) && !lift_aside())
 		lift_worker_end();
-	ret = lift_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+	ret = unlikely(about_rights(nr, a[0])) && !lift_aside()
+		      ? without_worker(nr, a)
+		      : lift_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (lift_place_active() && ret == 0) {
 		if (nr == SYS_mbind)
 			lift_place_range_taken((uintptr_t)a[0], (size_t)a[1]);

@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -103,3 +104,20 @@ CREDENTIALS(setresgid, (gid_t, gid_t, gid_t), (gid_t r, gid_t e, gid_t s), (r, e
 CREDENTIALS(setgroups, (size_t, const gid_t *), (size_t n, const gid_t *g), (n, g))
 CREDENTIALS(initgroups, (const char *, gid_t), (const char *user, gid_t g), (user, g))
 /* clang-format on */
+
+/* libc changes these for the calling thread only. */
+int capset(cap_user_header_t header, const cap_user_data_t data); /* in libcap's headers only */
+LIFT_EXPORT int capset(cap_user_header_t header, const cap_user_data_t data)
+{
+	bool paused;
+	long ret;
+
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_capset))
+		return LIFT_NEXT(
+			capset, int, (cap_user_header_t, const cap_user_data_t), (header, data));
+	paused = lift_worker_pause();
+	ret = lift_syscall(SYS_capset, (long)header, (long)data, 0, 0, 0, 0);
+	if (paused)
+		lift_worker_resume();
+	return result(ret);
+}

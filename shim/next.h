@@ -17,7 +17,7 @@
 	X(mmap) X(munmap) X(mremap) X(madvise) X(mprotect) X(mlockall) X(munlockall)               \
 	X(shmat) X(shmdt) X(mbind) X(set_mempolicy) X(prctl) X(unshare) X(setns)                   \
 	X(setuid) X(seteuid) X(setreuid) X(setresuid) X(setgid) X(setegid) X(setregid)             \
-	X(setresgid) X(setgroups) X(initgroups)                                                    \
+	X(setresgid) X(setgroups) X(initgroups) X(capset)                                                    \
 	X(_Znwm) X(_Znam) X(_ZnwmRKSt9nothrow_t) X(_ZnamRKSt9nothrow_t)                            \
 	X(_ZnwmSt11align_val_t) X(_ZnamSt11align_val_t)                                            \
 	X(_ZnwmSt11align_val_tRKSt9nothrow_t) X(_ZnamSt11align_val_tRKSt9nothrow_t)                \

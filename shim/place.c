@@ -657,10 +657,7 @@ bool lift_place_cut_up(uintptr_t start, size_t len)
 	struct lift_range r = range_of(start, len);
 	const struct lift_region *region = lift_regions_first(lift_registry_regions(), r.start);
 
-	/* msync says of a range that has a hole that it has; with MS_ASYNC it does nothing else. */
-	return !lift_range_empty(r) && region && lift_range_overlaps(region->info.range, r) &&
-	       lift_syscall(
-		       SYS_msync, (long)r.start, (long)lift_range_bytes(r), MS_ASYNC, 0, 0, 0) == 0;
+	return region && lift_range_overlaps(region->info.range, r);
 }
 
 void lift_place_remapped(

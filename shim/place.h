@@ -47,10 +47,7 @@ void lift_place_detached(uintptr_t start);
 void lift_place_heap(uintptr_t start, size_t len);
 void lift_place_block(uintptr_t start, size_t len);
 void lift_place_unmapped(uintptr_t start, size_t len);
-/*
- * With the registry's lock held: may bindings of ours have made several mappings of this range, all
- * of which is mapped?
- */
+/* With the registry's lock held: may bindings of ours have made several mappings of this range? */
 bool lift_place_cut_up(uintptr_t start, size_t len);
 
 /* After a successful mremap, with the registry's lock held by the caller. */

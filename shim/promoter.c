@@ -30,8 +30,6 @@
 #define PAGE ((uintptr_t)LIFT_PAGE_BYTES)
 #define MS UINT64_C(1000000)
 
-/* Address space for what is armed in one sample; only what is used becomes memory. */
-#define MAX_ARMED ((size_t)1 << 21)
 /* So many ranges are armed or collected between two looks at whether to stop. */
 #define SLICE 4096
 /* Runs that are so near are armed as one: a call costs more than the pages between them. */
@@ -42,6 +40,7 @@
 #define MAPS_EVERY_NS LIFT_NS_PER_S
 /* Reading what is mapped takes no more than this share of the time. */
 #define MAPS_SHARE 200
+#define LOOK_AROUND_MS 2000
 #define SAMPLE_MAX_NS (3 * LIFT_NS_PER_S)
 #define PUBLISH_EVERY_NS LIFT_NS_PER_S
 
@@ -70,6 +69,7 @@ static struct {
 
 	struct lift_range *armed; /* of this sample, ascending once it is armed */
 	size_t nr_armed;
+	size_t max_armed;
 	bool is_armed;
 	bool collected;
 	unsigned failures; /* of the sampler, in a row */
@@ -79,6 +79,7 @@ static struct {
 	struct lift_home home;
 
 	uint64_t began_at;
+	uint64_t looked_around_at;
 	uint64_t cpu_base;  /* of the worker's threads before this one */
 	uint64_t spent_at;  /* CPU time but for moves, when it was last reported */
 	uint64_t move_ns;   /* of this thread */
@@ -105,6 +106,28 @@ static bool stopped(void)
 	return order == LIFT_ORDER_STOP;
 }
 
+/*
+ * Is there nobody else any more? The last of the program's threads may end without ending the
+ * process (SYS_exit): that is then the worker's to do. From /proc, whose field 3 says that the
+ * first thread has ended, and field 20 how many there are, that one included.
+ */
+static bool left_alone(void)
+{
+	enum { THREADS_AT = 20 };
+	char buf[512];
+	uint64_t threads = 0;
+	long n = lift_sys_read_file("/proc/self/stat", buf, sizeof(buf));
+	const char *at = n > 0 ? strrchr(buf, ')') : NULL;
+
+	if (!at || at[1] != ' ' || at[2] != 'Z')
+		return false;
+	for (int field = 2; field < THREADS_AT && *at; at++)
+		field += *at == ' ';
+	for (; *at >= '0' && *at <= '9' && threads < 1000; at++)
+		threads = threads * 10 + (uint64_t)(*at - '0');
+	return threads == 2;
+}
+
 /* False: to be stopped. */
 static bool sleep_ns(uint64_t ns)
 {
@@ -116,8 +139,13 @@ static bool sleep_ns(uint64_t ns)
 
 		if (ms == 0)
 			return true;
-		(void)lift_sys_futex_wait(
-			&w.orders->word, LIFT_ORDER_NONE, ms < 60000 ? (int)ms : 60000);
+		if (now - w.looked_around_at >= LOOK_AROUND_MS * MS) {
+			w.looked_around_at = now;
+			if (left_alone())
+				atomic_store(&w.orders->word, LIFT_ORDER_STOP);
+		}
+		(void)lift_sys_futex_wait(&w.orders->word, LIFT_ORDER_NONE,
+			ms < LOOK_AROUND_MS ? (int)ms : LOOK_AROUND_MS);
 	}
 	return false;
 }
@@ -383,24 +411,44 @@ static void read_now(void)
 
 /* --- records --- */
 
-/* As many as all memory of the machine could need: address space, used from its front. */
-static int make_records(void)
+/*
+ * Address space is plenty, and only what is used becomes memory: records for all memory of the
+ * machine. Unless the program's is limited, or all of it is charged for: then for twice what the
+ * program has now.
+ */
+static uint32_t size_records(bool *ret_tight)
 {
-	struct rlimit as;
 	uint64_t bytes = 0;
-	uint32_t chunks;
-	long at;
 
 	for (unsigned i = 0; i < w.machine.topo.nr; i++)
 		bytes += w.machine.topo.node[i].total_bytes;
-	if (lift_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&as, 0, 0) == 0 &&
-		as.rlim_cur < bytes)
-		bytes = as.rlim_cur;
+	*ret_tight = lift_sys_limited_memory() ||
+		     lift_os_number("/proc/sys/vm/overcommit_memory", 0) == 2;
+	if (*ret_tight)
+		bytes = 2 * lift_os_resident_bytes();
 	if (bytes > UINT64_C(64) << 40)
 		bytes = UINT64_C(64) << 40;
 	/* Mappings begin and end within chunks. */
-	chunks = (uint32_t)(bytes / LIFT_CHUNK_BYTES) + 1024;
-	w.records_bytes = lift_heat_bytes(chunks, chunks) + MAX_ARMED * sizeof(*w.armed);
+	return (uint32_t)(bytes / LIFT_CHUNK_BYTES) + (*ret_tight ? 64 : 1024);
+}
+
+static int make_records(void)
+{
+	bool tight;
+	uint32_t chunks = size_records(&tight);
+	uint64_t mappings;
+	long at;
+	int rc;
+
+	/* Runs within a chunk; more are joined. */
+	w.max_armed = (size_t)chunks * 16;
+	mappings = lift_os_number("/proc/sys/vm/max_map_count", 65530);
+	if (mappings > 1 << 20)
+		mappings = 1 << 20;
+	rc = lift_tracked_open(tight ? 1 << 12 : mappings);
+	if (rc < 0)
+		return rc;
+	w.records_bytes = lift_heat_bytes(chunks, chunks) + w.max_armed * sizeof(*w.armed);
 	at = lift_sys_mmap(NULL, w.records_bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (lift_syserr(at))
@@ -410,8 +458,8 @@ static int make_records(void)
 	(void)lift_sys_madvise((void *)at, w.records_bytes, MADV_DONTFORK);
 	w.records = (void *)at;
 	w.armed = (struct lift_range *)at;
-	if (lift_promote_init(&w.promote, (char *)at + MAX_ARMED * sizeof(*w.armed),
-		    w.records_bytes - MAX_ARMED * sizeof(*w.armed), chunks, chunks, &w.costs,
+	if (lift_promote_init(&w.promote, (char *)at + w.max_armed * sizeof(*w.armed),
+		    w.records_bytes - w.max_armed * sizeof(*w.armed), chunks, chunks, &w.costs,
 		    (uint32_t)lift_config_now()->budget_ppm))
 		return -EINVAL;
 	if (lift_config_now()->window_bytes != LIFT_WINDOW_AUTO)
@@ -655,7 +703,7 @@ static bool sampler_failed(int err)
 /* All that was gathered, at once: what clears or reads the whole process does so once a sample. */
 static bool arm_all(void)
 {
-	size_t slice = w.sampler->traits & LIFT_SAMPLER_WHOLE ? MAX_ARMED : SLICE;
+	size_t slice = w.sampler->traits & LIFT_SAMPLER_WHOLE ? w.max_armed : SLICE;
 	int rc;
 
 	sort(w.armed, w.nr_armed);
@@ -674,7 +722,7 @@ static bool arm_all(void)
 
 static bool collect_all(void)
 {
-	size_t slice = w.sampler->traits & LIFT_SAMPLER_WHOLE ? MAX_ARMED : SLICE;
+	size_t slice = w.sampler->traits & LIFT_SAMPLER_WHOLE ? w.max_armed : SLICE;
 	int rc;
 
 	w.collected = true;
@@ -697,11 +745,11 @@ static void gather(void)
 		w.nr_armed = 0;
 	}
 	for (unsigned i = 0; i < w.work.nr; i++) {
-		if (w.nr_armed < MAX_ARMED)
+		if (w.nr_armed < w.max_armed)
 			w.armed[w.nr_armed++] = w.work.range[i];
 		else
 			/* More than there is room for: pages in between are armed for nothing. */
-			w.armed[MAX_ARMED - 1].end = w.work.range[i].end;
+			w.armed[w.max_armed - 1].end = w.work.range[i].end;
 	}
 }
 

@@ -11,10 +11,6 @@
 #include "shim/os/sys.h"
 #include "shim/place.h"
 
-/* Address space; only what is used becomes memory. */
-#define MAX_RANGES ((size_t)1 << 20)
-#define MAX_FIXED ((size_t)1 << 16)
-
 struct list {
 	struct lift_range *range;
 	size_t nr;
@@ -23,21 +19,34 @@ struct list {
 static struct list now;    /* as of the last read */
 static struct list before; /* as of the one before that */
 static struct list fixed;  /* what placement knows to be somebody's own choice */
+static size_t max_ranges;  /* of each list */
 static char lines[4096];
 
 static int reserve(struct list *l, size_t max)
 {
-	long at;
-
-	if (l->range)
-		return 0;
-	at = lift_sys_mmap(NULL, max * sizeof(*l->range), PROT_READ | PROT_WRITE,
+	long at = lift_sys_mmap(NULL, max * sizeof(*l->range), PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (lift_syserr(at))
 		return (int)at;
 	(void)lift_sys_madvise((void *)at, max * sizeof(*l->range), MADV_NOHUGEPAGE);
 	l->range = (struct lift_range *)at;
 	return 0;
+}
+
+int lift_tracked_open(size_t max)
+{
+	int rc = 0;
+
+	if (max_ranges)
+		return 0;
+	rc = reserve(&now, max);
+	if (rc == 0)
+		rc = reserve(&before, max);
+	if (rc == 0)
+		rc = reserve(&fixed, max);
+	if (rc == 0)
+		max_ranges = max;
+	return rc;
 }
 
 static bool starts_with(const struct lift_text *t, const char *s)
@@ -67,7 +76,7 @@ static void append(struct list *l, struct lift_range r)
 		return;
 	if (l->nr && l->range[l->nr - 1].end == r.start)
 		l->range[l->nr - 1].end = r.end;
-	else if (l->nr < MAX_RANGES)
+	else if (l->nr < max_ranges)
 		l->range[l->nr++] = r;
 }
 
@@ -170,16 +179,9 @@ int lift_tracked_read(const struct lift_range *own, size_t nr_own, struct lift_t
 {
 	struct list fresh = before;
 	struct out o = {.own = {.b = own, .nr = nr_own}};
-	int rc = reserve(&now, MAX_RANGES);
+	int rc;
 
-	if (rc == 0)
-		rc = reserve(&fresh, MAX_RANGES);
-	if (rc == 0)
-		rc = reserve(&fixed, MAX_FIXED);
-	if (rc < 0)
-		return rc;
-	before.range = fresh.range;
-	fixed.nr = lift_place_fixed(fixed.range, MAX_FIXED);
+	fixed.nr = lift_place_fixed(fixed.range, max_ranges);
 	fresh.nr = 0;
 	o.to = &fresh;
 	o.fixed = (struct walk){.b = fixed.range, .nr = fixed.nr};

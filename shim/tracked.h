@@ -21,6 +21,9 @@ struct lift_tracked {
 	uint64_t bytes;
 };
 
+/* Address space for so many ranges of each list; before anything else here. 0 or -errno. */
+int lift_tracked_open(size_t max);
+
 /*
  * Never counts memory in `own` (the worker's records and stack). 0, or -errno when /proc cannot
  * say, with what was known before still valid.

@@ -156,6 +156,13 @@ static size_t whole_pages(size_t len)
 	return (len + PAGE - 1) & ~(PAGE - 1);
 }
 
+static bool all_mapped(uintptr_t start, size_t len)
+{
+	/* msync says of a range that has a hole that it has; with MS_ASYNC it does nothing else. */
+	return len > 0 &&
+	       lift_syscall(SYS_msync, (long)start, (long)whole_pages(len), MS_ASYNC, 0, 0, 0) == 0;
+}
+
 static long remap_once(void *old, size_t old_len, size_t new_len, int flags, void *new_addr)
 {
 	/* Both ranges change hands at once, so the registry's lock is held across the call. */
@@ -164,11 +171,14 @@ static long remap_once(void *old, size_t old_len, size_t new_len, int flags, voi
 		old_len < new_len ? old_len : new_len; /* the kernel cuts off the rest first */
 	long ret = lift_sys_mremap(old, old_len, new_len, flags, new_addr);
 
-	if (!tracked)
-		return ret;
-	if (ret == -EFAULT && lift_place_cut_up((uintptr_t)old, keep))
+	/* Of what is mapped anew beside memory that the worker watches, it is the same. */
+	if (ret == -EFAULT &&
+		((tracked && lift_place_cut_up((uintptr_t)old, keep)) || lift_worker_divides()) &&
+		all_mapped((uintptr_t)old, keep))
 		ret = remap_pieces((uintptr_t)old, whole_pages(keep), whole_pages(new_len), flags,
 			(uintptr_t)new_addr);
+	if (!tracked)
+		return ret;
 	if (!lift_syserr(ret))
 		lift_place_remapped((uintptr_t)old, old_len, (uintptr_t)ret, new_len,
 			(flags & MREMAP_DONTUNMAP) != 0);

@@ -66,6 +66,15 @@ static int64_t seconds(void)
 	return clock_gettime(CLOCK_MONOTONIC_COARSE, &ts) ? 0 : (int64_t)ts.tv_sec;
 }
 
+/*
+ * A child of vfork shares the memory, one that was made without handlers (clone, _Fork) has a copy:
+ * to neither does the thread belong.
+ */
+static bool in_its_process(void)
+{
+	return lift_sys_getpid() == atomic_load_explicit(&t.process, memory_order_relaxed);
+}
+
 /* --- the thread --- */
 
 static int run(void *arg)
@@ -137,10 +146,8 @@ static void start(void)
 	int saved = errno;
 	int rc;
 
-	/* Before the constructor there may be no heap yet; and a child of vfork shares the memory,
-	 * but the thread would be its own. */
-	if (!atomic_load_explicit(&t.constructed, memory_order_acquire) ||
-		lift_sys_getpid() != atomic_load_explicit(&t.process, memory_order_relaxed) ||
+	/* Before the constructor there may be no heap yet. */
+	if (!atomic_load_explicit(&t.constructed, memory_order_acquire) || !in_its_process() ||
 		!atomic_compare_exchange_strong(&t.state, &none, STARTING))
 		return;
 	rc = create();
@@ -255,9 +262,15 @@ void lift_worker_decide(void)
 		start();
 }
 
+bool lift_worker_divides(void)
+{
+	return atomic_load_explicit(&t.state, memory_order_relaxed) != NONE;
+}
+
 bool lift_worker_pause(void)
 {
-	return atomic_load_explicit(&t.state, memory_order_relaxed) == RUNNING && stop(NONE);
+	return atomic_load_explicit(&t.state, memory_order_relaxed) == RUNNING &&
+	       in_its_process() && stop(NONE);
 }
 
 void lift_worker_resume(void)
@@ -267,7 +280,7 @@ void lift_worker_resume(void)
 
 void lift_worker_end(void)
 {
-	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed))
+	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed) || !in_its_process())
 		return;
 	atomic_store_explicit(&lift_worker_possible, false, memory_order_relaxed);
 	(void)stop(OVER);
@@ -281,7 +294,7 @@ void lift_worker_sandboxed(void)
 
 void lift_worker_before_credentials(void)
 {
-	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed))
+	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed) || !in_its_process())
 		return;
 	start();
 	/* Not for long: it may be that nothing can be opened at all. */
@@ -307,7 +320,7 @@ void lift_worker_after_credentials(void)
 	gid_t *g = t.gid;
 
 	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed) ||
-		!atomic_compare_exchange_strong(&t.state, &running, STARTING))
+		!in_its_process() || !atomic_compare_exchange_strong(&t.state, &running, STARTING))
 		return;
 	t.nr_groups = lift_syscall(SYS_getgroups, MAX_GROUPS, (long)t.groups, 0, 0, 0, 0);
 	if (t.nr_groups >= 0 &&

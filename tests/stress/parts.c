@@ -99,6 +99,11 @@ void lift_worker_fork_child(void)
 {
 }
 
+bool lift_worker_divides(void)
+{
+	return false;
+}
+
 void lift_promoter_keep_off(void)
 {
 }
