@@ -83,11 +83,33 @@ long lift_vm_advise(void *addr, size_t len, int advice)
  */
 #define PAGE ((size_t)4096)
 
-/* Moves [from, from + len) to `to`, in as few pieces as there are mappings. 0 or -errno. */
+/* How much of the range, which had no holes, is not there any more from its start on. */
+static size_t gone(uintptr_t at, size_t len)
+{
+	unsigned char core;
+	size_t n = 0;
+
+	while (n < len && lift_sys_mincore(at + n, PAGE, &core) == -ENOMEM)
+		n += PAGE;
+	return n;
+}
+
+/* msync says of a range that has a hole that it has; with MS_ASYNC it does nothing else. */
+static bool has_no_hole(uintptr_t at, size_t len)
+{
+	return len > 0 && lift_syscall(SYS_msync, (long)at, (long)len, MS_ASYNC, 0, 0, 0) == 0;
+}
+
+/*
+ * Moves [from, from + len), which had no holes, to `to`, in as few pieces as there are mappings. 0
+ * or -errno. Since 6.17 the kernel does several at once, but gives up at one that is watched by
+ * userfaultfd: those before it are moved then.
+ */
 static long move_pieces(uintptr_t from, size_t len, uintptr_t to, int flags)
 {
 	size_t done = 0;
 	size_t try = len;
+	size_t part;
 	long ret;
 
 	while (done < len) {
@@ -99,6 +121,8 @@ static long move_pieces(uintptr_t from, size_t len, uintptr_t to, int flags)
 		if (!lift_syserr(ret)) {
 			done += try;
 			try *= 2; /* the next may be larger; if not, a few tries find out */
+		} else if (ret == -EFAULT && (part = gone(from + done, try)) > 0) {
+			done += part;
 		} else if (ret == -EFAULT && try > PAGE) {
 			try = (try / 2 + PAGE - 1) & ~(PAGE - 1);
 		} else {
@@ -116,7 +140,7 @@ static long remap_pieces(uintptr_t old, size_t keep, size_t new_len, int flags, 
 {
 	size_t grow = new_len - keep;
 	uintptr_t last = old + keep - PAGE;
-	uintptr_t to = fixed;
+	uintptr_t to;
 	long ret;
 
 	/* In place: the last mapping is the one that grows. */
@@ -127,13 +151,17 @@ static long remap_pieces(uintptr_t old, size_t keep, size_t new_len, int flags, 
 		if (!(flags & MREMAP_MAYMOVE))
 			return ret;
 	}
-	if (!(flags & MREMAP_FIXED)) {
-		ret = lift_sys_mmap(NULL, new_len, PROT_NONE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (lift_syserr(ret))
-			return ret;
-		to = (uintptr_t)ret;
-	}
+	/*
+	 * The kernel has unmapped a fixed target already: what another thread has got there
+	 * meanwhile must not be overwritten.
+	 */
+	ret = lift_sys_mmap((void *)fixed, new_len, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+			(flags & MREMAP_FIXED ? MAP_FIXED_NOREPLACE : 0),
+		-1, 0);
+	if (lift_syserr(ret))
+		return ret == -EEXIST ? -EFAULT : ret;
+	to = (uintptr_t)ret;
 	ret = move_pieces(old, keep - PAGE, to, flags);
 	if (ret == 0) {
 		/* The last page takes the growth along; it is always within one mapping. */
@@ -144,8 +172,7 @@ static long remap_pieces(uintptr_t old, size_t keep, size_t new_len, int flags, 
 			(void)move_pieces(to, keep - PAGE, old, 0);
 	}
 	if (lift_syserr(ret)) {
-		if (!(flags & MREMAP_FIXED))
-			(void)lift_sys_munmap((void *)to, new_len);
+		(void)lift_sys_munmap((void *)to, new_len);
 		return ret;
 	}
 	return (long)to;
@@ -156,25 +183,22 @@ static size_t whole_pages(size_t len)
 	return (len + PAGE - 1) & ~(PAGE - 1);
 }
 
-static bool all_mapped(uintptr_t start, size_t len)
-{
-	/* msync says of a range that has a hole that it has; with MS_ASYNC it does nothing else. */
-	return len > 0 &&
-	       lift_syscall(SYS_msync, (long)start, (long)whole_pages(len), MS_ASYNC, 0, 0, 0) == 0;
-}
-
 static long remap_once(void *old, size_t old_len, size_t new_len, int flags, void *new_addr)
 {
 	/* Both ranges change hands at once, so the registry's lock is held across the call. */
 	bool tracked = lift_place_active() && lift_registry_enter();
 	size_t keep =
 		old_len < new_len ? old_len : new_len; /* the kernel cuts off the rest first */
+	/* Memory that is watched, and what was mapped behind it since, are two mappings. */
+	bool watched = atomic_load_explicit(&lift_worker_possible, memory_order_relaxed);
+	bool was_whole =
+		watched && (flags & MREMAP_FIXED) && has_no_hole((uintptr_t)old, whole_pages(keep));
 	long ret = lift_sys_mremap(old, old_len, new_len, flags, new_addr);
 
-	/* Of what is mapped anew beside memory that the worker watches, it is the same. */
 	if (ret == -EFAULT &&
-		((tracked && lift_place_cut_up((uintptr_t)old, keep)) || lift_worker_divides()) &&
-		all_mapped((uintptr_t)old, keep))
+		(was_whole ||
+			((watched || (tracked && lift_place_cut_up((uintptr_t)old, keep))) &&
+				has_no_hole((uintptr_t)old, whole_pages(keep)))))
 		ret = remap_pieces((uintptr_t)old, whole_pages(keep), whole_pages(new_len), flags,
 			(uintptr_t)new_addr);
 	if (!tracked)

@@ -262,11 +262,6 @@ void lift_worker_decide(void)
 		start();
 }
 
-bool lift_worker_divides(void)
-{
-	return atomic_load_explicit(&t.state, memory_order_relaxed) != NONE;
-}
-
 bool lift_worker_pause(void)
 {
 	return atomic_load_explicit(&t.state, memory_order_relaxed) == RUNNING &&

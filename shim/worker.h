@@ -50,9 +50,6 @@ static inline void lift_worker_poke(void)
 		lift_worker_decide();
 }
 
-/* Whether it may have made several mappings of one. */
-bool lift_worker_divides(void);
-
 /*
  * Ends the thread and waits until the kernel has let go of it. True: there was one, and
  * lift_worker_resume() is due. Not from the worker itself, nor with a lock of ours held.

@@ -99,11 +99,6 @@ void lift_worker_fork_child(void)
 {
 }
 
-bool lift_worker_divides(void)
-{
-	return false;
-}
-
 void lift_promoter_keep_off(void)
 {
 }
