@@ -240,10 +240,18 @@ static void add_slots(const struct lift_nodeset *set, int to, bool fast)
 	}
 }
 
+/* A filter may kill for calls that a program like this never makes (place.c). */
+static bool in_sandbox(void)
+{
+	unsigned seccomp = 0;
+
+	return !lift_config_given("NUMALIFT_PROMOTE") &&
+	       lift_os_mems_allowed(&(struct lift_nodeset){{0}}, &seccomp) == 0 && seccomp != 0;
+}
+
 static bool read_machine(void)
 {
 	bool track = lift_config_now()->promote == LIFT_PROMOTE_TRACK;
-	unsigned seccomp = 0;
 	int here = lift_sys_cpu_node();
 
 	w.now.nr_nodes = 0;
@@ -260,10 +268,6 @@ static bool read_machine(void)
 			return end("all nodes are equally fast");
 		w.fast_only = true;
 	}
-	/* A filter may kill for calls that a program like this never makes (place.c). */
-	if (lift_os_mems_allowed(&(struct lift_nodeset){{0}}, &seccomp) == 0 && seccomp != 0 &&
-		!lift_config_given("NUMALIFT_PROMOTE"))
-		return end("a seccomp filter is active; NUMALIFT_PROMOTE=on promotes all the same");
 	for (unsigned i = 0; i < w.machine.tiers.nr; i++)
 		add_slots(&w.machine.tiers.tier[i], here, i == 0 && !w.fast_only);
 	switch (w.machine.task_mode & ~LIFT_MPOL_F_MASK) {
@@ -1044,9 +1048,15 @@ void lift_promoter_run(struct lift_orders *orders)
 		w.began_at = w.sys->now(w.sys->ctx);
 	w.reason = NULL;
 	w.sampler = NULL;
+	if (in_sandbox()) {
+		(void)end("a seccomp filter is active; NUMALIFT_PROMOTE=on promotes all the same");
+		return;
+	}
+	/* Before anything else is opened: a number that is in use for a moment is one that the
+	 * program, which may count on it, does not get. */
+	be_apart();
 	if (!read_machine())
 		return;
-	be_apart();
 	open_early();
 	if (!wait_for_size()) {
 		finish();

@@ -140,6 +140,7 @@ static long remap_pieces(uintptr_t old, size_t keep, size_t new_len, int flags, 
 {
 	size_t grow = new_len - keep;
 	uintptr_t last = old + keep - PAGE;
+	size_t there;
 	uintptr_t to;
 	long ret;
 
@@ -152,16 +153,17 @@ static long remap_pieces(uintptr_t old, size_t keep, size_t new_len, int flags, 
 			return ret;
 	}
 	/*
-	 * The kernel has unmapped a fixed target already: what another thread has got there
-	 * meanwhile must not be overwritten.
+	 * The kernel has unmapped a fixed target already, but for what it has moved there: what
+	 * another thread has got in the rest meanwhile must not be overwritten.
 	 */
-	ret = lift_sys_mmap((void *)fixed, new_len, PROT_NONE,
+	there = flags & MREMAP_FIXED ? gone(old, keep) : 0;
+	ret = lift_sys_mmap((void *)(fixed + there), new_len - there, PROT_NONE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
 			(flags & MREMAP_FIXED ? MAP_FIXED_NOREPLACE : 0),
 		-1, 0);
 	if (lift_syserr(ret))
 		return ret == -EEXIST ? -EFAULT : ret;
-	to = (uintptr_t)ret;
+	to = (uintptr_t)ret - there;
 	ret = move_pieces(old, keep - PAGE, to, flags);
 	if (ret == 0) {
 		/* The last page takes the growth along; it is always within one mapping. */
