@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -80,10 +81,15 @@ static bool in_its_process(void)
 static int run(void *arg)
 {
 	const uint64_t all = ~UINT64_C(0);
+	const struct sched_param ordinary = {0};
 
 	(void)arg;
 	lift_sys_restore_signals(all);
 	(void)lift_syscall(SYS_prctl, PR_SET_NAME, (long)"numalift", 0, 0, 0, 0);
+	/* Nor as urgent as that. */
+	if (lift_syscall(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0) > 0)
+		(void)lift_syscall(
+			SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&ordinary, 0, 0, 0);
 	/* Not where the thread is bound to that happened to map memory. */
 	if (t.cpu_bytes > 0)
 		(void)lift_syscall(SYS_sched_setaffinity, 0, t.cpu_bytes, (long)t.cpus, 0, 0, 0);
@@ -119,6 +125,17 @@ static int map_memory(char **ret_stack, char **ret_pointer)
 	return 0;
 }
 
+/* A fork in another thread may come at any time: what is unmapped is not to be unmapped again. */
+static void unmap_memory(void)
+{
+	size_t bytes = t.memory_bytes;
+
+	t.memory_bytes = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (bytes > 0)
+		(void)lift_sys_munmap((void *)t.memory, bytes);
+}
+
 static int create(void)
 {
 	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
@@ -136,7 +153,7 @@ static int create(void)
 	rc = clone(run, stack, flags, NULL, &t.tid, pointer, &t.tid) < 0 ? -errno : 0;
 	lift_sys_restore_signals(mask);
 	if (rc < 0)
-		(void)lift_sys_munmap((void *)t.memory, t.memory_bytes);
+		unmap_memory();
 	return rc;
 }
 
@@ -170,7 +187,7 @@ static void wait_until_gone(void)
 
 	while ((tid = atomic_load(&t.tid)) != 0)
 		(void)lift_syscall(SYS_futex, (long)&t.tid, FUTEX_WAIT, (long)tid, 0, 0, 0);
-	(void)lift_sys_munmap((void *)t.memory, t.memory_bytes);
+	unmap_memory();
 }
 
 /* Ends the thread; afterwards the state is `then`. True: there was one. */
@@ -299,8 +316,10 @@ void lift_worker_before_credentials(void)
 
 void lift_worker_take_credentials(void)
 {
+	static gid_t have[MAX_GROUPS];
 	bool ok = lift_syscall(SYS_setgroups, t.nr_groups, (long)t.groups, 0, 0, 0, 0) == 0 ||
-		  t.nr_groups == lift_syscall(SYS_getgroups, 0, 0, 0, 0, 0, 0);
+		  (lift_syscall(SYS_getgroups, MAX_GROUPS, (long)have, 0, 0, 0, 0) == t.nr_groups &&
+			  memcmp(have, t.groups, (size_t)t.nr_groups * sizeof(have[0])) == 0);
 
 	ok = lift_syscall(SYS_setresgid, t.gid[0], t.gid[1], t.gid[2], 0, 0, 0) == 0 && ok;
 	ok = lift_syscall(SYS_setresuid, t.uid[0], t.uid[1], t.uid[2], 0, 0, 0) == 0 && ok;
@@ -339,7 +358,7 @@ void lift_worker_fork_child(void)
 		return;
 	if (was != NONE) {
 		lift_promoter_forked();
-		(void)lift_sys_munmap((void *)t.memory, t.memory_bytes);
+		unmap_memory();
 	}
 	atomic_store(&t.tid, 0);
 	atomic_store(&t.state, NONE);
