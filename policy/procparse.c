@@ -238,6 +238,75 @@ int lift_parse_statm(const char *buf, size_t len, uint64_t *ret_resident_pages)
 	return 0;
 }
 
+int lift_parse_task_stat(const char *buf, size_t len, struct lift_task_stat *ret)
+{
+	/* As proc(5) counts them, from 1. */
+	enum { STATE = 3, UTIME = 14, STIME = 15, PROCESSOR = 39 };
+	struct lift_scan s = lift_scan_of(buf, len);
+	uint64_t utime = 0;
+	uint64_t stime = 0;
+	uint64_t cpu = 0;
+
+	/* Numbers follow the name, so it ends with the last parenthesis there is. */
+	while (s.end > s.p && s.end[-1] != ')')
+		s.end--;
+	s = (struct lift_scan){.p = s.end, .end = buf + len};
+	if (s.p == buf)
+		return -EINVAL;
+	for (unsigned field = STATE; field <= PROCESSOR; field++) {
+		int rc = 0;
+
+		if (!lift_scan_blanks(&s) || lift_scan_done(&s))
+			return -EINVAL;
+		if (field == UTIME)
+			rc = lift_scan_number(&s, 10, UINT64_MAX / 2, &utime);
+		else if (field == STIME)
+			rc = lift_scan_number(&s, 10, UINT64_MAX / 2, &stime);
+		else if (field == PROCESSOR)
+			rc = lift_scan_number(&s, 10, UINT_MAX, &cpu);
+		else
+			while (!lift_scan_done(&s) && !lift_scan_is_blank(*s.p))
+				s.p++;
+		if (rc < 0)
+			return rc;
+	}
+	if (!lift_scan_done(&s) && !lift_scan_is_blank(*s.p))
+		return -EINVAL;
+	ret->cpu_ticks = utime + stime;
+	ret->cpu = (unsigned)cpu;
+	return 0;
+}
+
+int lift_parse_cpulist(const char *buf, size_t len, uint64_t *bits, unsigned nr_bits)
+{
+	/* Twice over the input: once to see that all is well, once to write. */
+	for (unsigned pass = 0; pass < 2; pass++) {
+		struct lift_scan s = lift_scan_of(buf, len);
+
+		lift_scan_trim(&s);
+		if (lift_scan_done(&s))
+			return 0;
+		do {
+			uint64_t from;
+			uint64_t to;
+			int rc = lift_scan_number(&s, 10, UINT_MAX, &from);
+
+			to = from;
+			if (rc == 0 && lift_scan_byte(&s, '-'))
+				rc = lift_scan_number(&s, 10, UINT_MAX, &to);
+			if (rc < 0)
+				return rc;
+			if (to < from)
+				return -EINVAL;
+			for (uint64_t i = from; pass == 1 && i <= to && i < nr_bits; i++)
+				bits[i / 64] |= UINT64_C(1) << (i % 64);
+		} while (lift_scan_byte(&s, ','));
+		if (!lift_scan_done(&s))
+			return -EINVAL;
+	}
+	return 0;
+}
+
 static bool scan_perm(struct lift_scan *s, char yes, unsigned bit, unsigned *perms)
 {
 	if (lift_scan_byte(s, yes)) {

@@ -75,6 +75,19 @@ void lift_parse_status(const char *buf, size_t len, struct lift_proc_status *ret
 /* /proc/PID/statm: the second number, resident pages. What follows it is not looked at. */
 int lift_parse_statm(const char *buf, size_t len, uint64_t *ret_resident_pages);
 
+/* /proc/PID/task/TID/stat, as far as it is of use. */
+struct lift_task_stat {
+	uint64_t cpu_ticks; /* used, user and system */
+	unsigned cpu;       /* that it ran on last */
+};
+
+/* The name in it may have blanks, parentheses and newlines. More fields than are known are fine. */
+int lift_parse_task_stat(const char *buf, size_t len, struct lift_task_stat *ret);
+
+/* nodeN/cpulist, as a node list: sets a bit for each CPU below @nr_bits, leaves others as they are.
+ */
+int lift_parse_cpulist(const char *buf, size_t len, uint64_t *bits, unsigned nr_bits);
+
 #define LIFT_MAPS_READ (1u << 0)
 #define LIFT_MAPS_WRITE (1u << 1)
 #define LIFT_MAPS_EXEC (1u << 2)

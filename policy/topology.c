@@ -86,6 +86,32 @@ int lift_topology_nearest(
 	return best;
 }
 
+uint32_t lift_topology_gap_ns(const struct lift_topology *topo, int id_slow, int id_fast)
+{
+	/* A distance of 10 is a local access, of some 90 ns; 20 takes twice as long. */
+	enum { LOCAL = 10, NS_PER_10 = 90, GUESS = 100, MIN = 20, MAX = 2000 };
+	int slow = lift_topology_find(topo, id_slow);
+	int fast = lift_topology_find(topo, id_fast);
+	uint32_t from;
+	uint32_t to;
+
+	if (slow < 0 || fast < 0)
+		return GUESS;
+	from = topo->node[fast].read_latency_ns;
+	to = topo->node[slow].read_latency_ns;
+	/* With only one of them, or the wrong way round, they are not to be trusted. */
+	if (from == 0 || to <= from) {
+		unsigned d = topo->distance[fast][slow];
+
+		if (d == 0)
+			return GUESS;
+		from = 0;
+		to = d > LOCAL ? (d - LOCAL) * NS_PER_10 / 10 : 0;
+	}
+	to -= from;
+	return to < MIN ? MIN : to > MAX ? MAX : to;
+}
+
 void lift_topology_memory_nodes(const struct lift_topology *topo, struct lift_nodeset *ret)
 {
 	lift_nodeset_zero(ret);

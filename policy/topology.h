@@ -71,6 +71,13 @@ unsigned lift_topology_distance(const struct lift_topology *topo, int id_from, i
 int lift_topology_nearest(
 	const struct lift_topology *topo, int from_id, const struct lift_nodeset *candidates);
 
+/*
+ * What a read of memory on node @id_slow takes longer than one on node @id_fast, in nanoseconds,
+ * for CPUs that are near the latter: from latencies, else from the distance, else a guess. Between
+ * 20 and 2000, whatever the firmware says.
+ */
+uint32_t lift_topology_gap_ns(const struct lift_topology *topo, int id_slow, int id_fast);
+
 /* Ids of all described nodes that have memory. */
 void lift_topology_memory_nodes(const struct lift_topology *topo, struct lift_nodeset *ret);
 

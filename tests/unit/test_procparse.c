@@ -236,6 +236,82 @@ Test(procparse, statm)
 	}
 }
 
+#define STAT_MIDDLE " S 1 77 77 0 -1 4194560 93 0 0 0 "
+#define STAT_TAIL                                                                                  \
+	" 0 0 20 0 1 0 4021 2322432 235 18446744073709551615 1 1 0 0 0 0 0 4 65536 1 0 0 17 "
+
+Test(procparse, task_stat)
+{
+	static const struct {
+		const char *text;
+		int rc;
+		uint64_t ticks;
+		unsigned cpu;
+	} rows[] = {
+		{"77 (sleep)" STAT_MIDDLE "12 30" STAT_TAIL "5 0 0 0 0 0 0\n", 0, 42, 5},
+		{"77 (a b) c) (d)" STAT_MIDDLE "1 2" STAT_TAIL "0", 0, 3, 0},
+		{"77 (x) R 1 2)" STAT_MIDDLE "0 0" STAT_TAIL "4095 1", 0, 0, 4095},
+		{"77 (\n)" STAT_MIDDLE "9223372036854775807 9223372036854775807" STAT_TAIL "1\n", 0,
+			UINT64_MAX - 1, 1},
+		{"77 ()" STAT_MIDDLE "7 0" STAT_TAIL "1", 0, 7, 1},
+		{"", -EINVAL, 0, 0},
+		{")", -EINVAL, 0, 0},
+		{"77 sleep S 1 77", -EINVAL, 0, 0},
+		{"77 (sleep)", -EINVAL, 0, 0},
+		{"77 (sleep)" STAT_MIDDLE "12 30", -EINVAL, 0, 0},
+		{"77 (sleep)" STAT_MIDDLE "12 30" STAT_TAIL, -EINVAL, 0, 0},
+		{"77 (sleep)" STAT_MIDDLE "12 30" STAT_TAIL "5x", -EINVAL, 0, 0},
+		{"77 (sleep)" STAT_MIDDLE "12 30" STAT_TAIL "-5", -EINVAL, 0, 0},
+		{"77 (sleep)" STAT_MIDDLE "x 30" STAT_TAIL "5", -EINVAL, 0, 0},
+		{"77 (sleep)" STAT_MIDDLE "12x 30" STAT_TAIL "5", -EINVAL, 0, 0},
+		{"77 (sleep)" STAT_MIDDLE "12 9223372036854775808" STAT_TAIL "5", -ERANGE, 0, 0},
+		{"77 (sleep)" STAT_MIDDLE "12 30" STAT_TAIL "4294967296", -ERANGE, 0, 0},
+	};
+
+	for (size_t i = 0; i < SIZE(rows); i++) {
+		size_t len = strlen(rows[i].text);
+		struct lift_task_stat st = {.cpu_ticks = 4711, .cpu = 4712};
+
+		cr_expect_eq(lift_parse_task_stat(tight(rows[i].text, len), len, &st), rows[i].rc,
+			"row %zu", i);
+		cr_expect_eq(st.cpu_ticks, rows[i].rc ? 4711 : rows[i].ticks, "row %zu", i);
+		cr_expect_eq(st.cpu, rows[i].rc ? 4712 : rows[i].cpu, "row %zu", i);
+	}
+}
+
+Test(procparse, cpulist)
+{
+	static const struct {
+		const char *text;
+		int rc;
+		uint64_t bits[2];
+	} rows[] = {
+		{"", 0, {0, 0}},
+		{"\n", 0, {0, 0}},
+		{"0\n", 0, {1, 0}},
+		{"0-3,64", 0, {0xf, 1}},
+		{"62-65,99", 0, {UINT64_C(3) << 62, 3 | UINT64_C(1) << 35}},
+		{"98-4294967295", 0, {0, UINT64_C(3) << 34}},
+		{"100,4000", 0, {0, 0}},
+		{"0,", -EINVAL, {0, 0}},
+		{"0 1", -EINVAL, {0, 0}},
+		{"3-1", -EINVAL, {0, 0}},
+		{"1-", -EINVAL, {0, 0}},
+		{"x", -EINVAL, {0, 0}},
+		{"1,4294967296", -ERANGE, {0, 0}},
+	};
+
+	for (size_t i = 0; i < SIZE(rows); i++) {
+		size_t len = strlen(rows[i].text);
+		uint64_t bits[2] = {0, UINT64_C(1) << 50};
+
+		cr_expect_eq(lift_parse_cpulist(tight(rows[i].text, len), len, bits, 100),
+			rows[i].rc, "'%s'", rows[i].text);
+		cr_expect_eq(bits[0], rows[i].bits[0], "'%s'", rows[i].text);
+		cr_expect_eq(bits[1], rows[i].bits[1] | UINT64_C(1) << 50, "'%s'", rows[i].text);
+	}
+}
+
 Test(procparse, distances)
 {
 	static const struct {

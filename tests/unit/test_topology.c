@@ -67,6 +67,44 @@ Test(topology, nearest)
 	}
 }
 
+Test(topology, gap)
+{
+	static const struct {
+		uint32_t slow_ns;
+		uint32_t fast_ns;
+		uint8_t distance;
+		uint32_t gap;
+	} rows[] = {
+		{300, 80, 31, 220},
+		{300, 80, 0, 220},
+		{81, 80, 31, 20},
+		{90000, 80, 31, 2000},
+		{300, 0, 31, 189},
+		{0, 80, 21, 99},
+		{80, 80, 20, 90},
+		{70, 80, 17, 63},
+		{0, 0, 10, 20},
+		{0, 0, 11, 20},
+		{0, 0, 255, 2000},
+		{0, 0, 0, 100},
+	};
+	static struct lift_topology topo;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		lift_topology_init(&topo);
+		cr_assert_eq(lift_topology_add(&topo, 4), 0);
+		cr_assert_eq(lift_topology_add(&topo, 2), 1);
+		topo.node[0].read_latency_ns = rows[i].slow_ns;
+		topo.node[1].read_latency_ns = rows[i].fast_ns;
+		topo.distance[1][0] = rows[i].distance;
+		topo.distance[0][1] = 77; /* the other way is another thing */
+		cr_expect_eq(lift_topology_gap_ns(&topo, 4, 2), rows[i].gap, "row %zu: %u", i,
+			lift_topology_gap_ns(&topo, 4, 2));
+	}
+	cr_expect_eq(lift_topology_gap_ns(&topo, 4, 3), 100);
+	cr_expect_eq(lift_topology_gap_ns(&topo, -1, 2), 100);
+}
+
 Test(topology, memory_nodes)
 {
 	static struct fake_machine m;
