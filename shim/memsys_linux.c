@@ -24,8 +24,8 @@
 /* Of move_pages() for what is left of one call, until the rest is left for another time. */
 #define ROUNDS 16
 
-/* What the kernel keeps free for itself, with huge pages in use: some 25 MiB of a small node. */
-#define LOW_BYTES (32 * LIFT_MIB)
+/* What the kernel keeps free for itself, with huge pages in use: up to 50 MiB of a small node. */
+#define LOW_BYTES (64 * LIFT_MIB)
 
 #define RUN_PAGES (LIFT_HUGE_BYTES / PAGE)
 
@@ -100,6 +100,12 @@ static int read_memory(int node, uint64_t *ret_free_bytes, uint64_t *ret_total_b
 	*ret_free_bytes = mem.free_bytes;
 	*ret_total_bytes = mem.total_bytes;
 	return 0;
+}
+
+/* Where the kernel looks for memory on other nodes, roughly. */
+static uint64_t low_bytes(uint64_t total_bytes)
+{
+	return total_bytes / 64 + LOW_BYTES;
 }
 
 static bool node_allowed(int node)
@@ -244,12 +250,41 @@ static size_t tried_end(const int *st, size_t nr)
 	return end == first ? nr : end;
 }
 
-static int move_rounds(const uintptr_t *pages, size_t nr, int node, int *ret_status)
+/* May the first one be a huge page? So it is, or one of those that happen to begin like it. */
+static bool maybe_huge(const uintptr_t *pages, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++) {
-		todo[i] = pages[i];
-		todo_at[i] = (uint16_t)i;
-		targets[i] = node;
+	return pages[0] % LIFT_HUGE_BYTES == 0 && (nr == 1 || pages[1] != pages[0] + PAGE);
+}
+
+/*
+ * Where there is no room the kernel splits huge pages, and then does not move the pieces either.
+ * Better not to try.
+ */
+static bool lacks_huge(const uintptr_t *pages, size_t nr, int node)
+{
+	uint64_t free_bytes;
+	uint64_t total_bytes;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		bytes += maybe_huge(pages + i, nr - i) ? LIFT_HUGE_BYTES : 0;
+	return bytes > 0 && read_memory(node, &free_bytes, &total_bytes) == 0 &&
+	       free_bytes < low_bytes(total_bytes) + bytes;
+}
+
+static int move_rounds(const uintptr_t *pages, size_t all, int node, int *ret_status)
+{
+	bool keep_huge = lacks_huge(pages, all, node);
+	size_t nr = 0;
+
+	for (size_t i = 0; i < all; i++) {
+		if (keep_huge && maybe_huge(pages + i, all - i)) {
+			ret_status[i] = -ENOMEM;
+			continue;
+		}
+		todo[nr] = pages[i];
+		todo_at[nr] = (uint16_t)i;
+		targets[nr++] = node;
 	}
 	for (unsigned round = 0; nr > 0 && round < ROUNDS; round++) {
 		size_t left = 0;
@@ -316,8 +351,9 @@ static int move_call(const uintptr_t *pages, size_t nr, int node, int *ret_statu
 		again_told[k] = -EAGAIN;
 	rc = move_rounds(again, nr_again, node, again_told);
 	tell_absent(again, nr_again, again_told);
+	/* The kernel may have been there again. */
 	for (size_t k = 0; k < nr_again; k++)
-		ret_status[again_at[k]] = again_told[k];
+		ret_status[again_at[k]] = again_told[k] == -ENOENT ? -EBUSY : again_told[k];
 	return rc;
 }
 
@@ -433,8 +469,7 @@ static size_t bind_run(const uintptr_t *pages, const int *status, size_t nr, int
 	*ret = (struct lift_range){pages[0], pages[0] + PAGE};
 	if (policy_read(pages[0], ret_was) < 0)
 		return 0;
-	if (pages[0] % LIFT_HUGE_BYTES == 0 && (nr == 1 || pages[1] != pages[0] + PAGE) &&
-		is_huge(pages[0])) {
+	if (maybe_huge(pages, nr) && is_huge(pages[0])) {
 		ret->end = ret->start + LIFT_HUGE_BYTES;
 		return 1;
 	}
@@ -478,7 +513,7 @@ static int bind_call(const uintptr_t *pages, size_t nr, int node, int *ret_statu
 			continue;
 		}
 		/* From the low watermark on pages would go to any other node. */
-		if (free_bytes < total_bytes / 64 + LOW_BYTES + lift_range_bytes(r)) {
+		if (free_bytes < low_bytes(total_bytes) + lift_range_bytes(r)) {
 			for (size_t k = i; k < i + n; k++)
 				ret_status[k] = -ENOMEM;
 			continue;
@@ -489,15 +524,13 @@ static int bind_call(const uintptr_t *pages, size_t nr, int node, int *ret_statu
 		else if (rc < 0)
 			break; /* -ENOMEM: no more mappings */
 		rc = where_by_policy(pages + i, n, ret_status + i);
-		for (size_t k = i; k < i + n && rc == 0; k++) {
-			if (ret_status[k] < 0 || ret_status[k] == node)
-				continue;
-			if (ret_status[k] != found[k])
-				free_bytes = 0; /* so it is there already */
-			ret_status[k] = ret_status[k] == found[k] ? -EBUSY : -ENOMEM;
-		}
-		if (free_bytes > lift_range_bytes(r))
-			free_bytes -= lift_range_bytes(r);
+		/* Others may have filled the node meanwhile; then they are anywhere. */
+		if (rc == 0 && read_memory(node, &free_bytes, &total_bytes) < 0)
+			free_bytes = 0;
+		for (size_t k = i; k < i + n && rc == 0; k++)
+			if (ret_status[k] >= 0 && ret_status[k] != node)
+				ret_status[k] =
+					free_bytes < low_bytes(total_bytes) ? -ENOMEM : -EBUSY;
 	}
 	return rc;
 }

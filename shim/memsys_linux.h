@@ -7,7 +7,8 @@
  * Beyond the contract:
  * - move() with 0 may leave pages at -EAGAIN, after the kernel has given up on call upon call.
  * - mlock()ed pages move like others.
- * - The kernel splits a huge page for which the node has no free huge page, and moves the pieces.
+ * - A huge page is -ENOMEM, and not tried, from some 64 MiB and a 64th of the node's memory on: the
+ *   kernel would split it. It also does when free memory is too scattered, and moves the pieces.
  * - By mbind: a page on its own costs two calls and, in between, two mappings. It splits the
  *   mapping of huge pages where the kernel cannot say that they are huge (PAGEMAP_SCAN, 6.7). A
  *   policy that the program sets at the very same time, and the home node of one

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include "policy/procparse.h"
 #include "shim/os/rawsys.h"
@@ -20,6 +21,13 @@ int lift_tasks_open(struct lift_tasks *t, char *buf, size_t size)
 
 	*t = (struct lift_tasks){.fd = (int)fd, .buf = buf, .size = size};
 	return fd < 0 ? (int)fd : 0;
+}
+
+int lift_tasks_seek(struct lift_tasks *t, uint64_t pos)
+{
+	long ret = lift_syscall(SYS_lseek, t->fd, (long)pos, SEEK_SET, 0, 0, 0);
+
+	return ret < 0 ? (int)ret : 0;
 }
 
 int lift_tasks_next(struct lift_tasks *t)
@@ -40,6 +48,7 @@ int lift_tasks_next(struct lift_tasks *t)
 		}
 		d = (const struct dirent64 *)(const void *)(t->buf + t->from);
 		t->from += d->d_reclen;
+		t->pos = (uint64_t)d->d_off;
 		len = strlen(d->d_name);
 		if (len < sizeof(t->name) && lift_parse_u64(d->d_name, len, &tid) == 0) {
 			memcpy(t->name, d->d_name, len + 1);

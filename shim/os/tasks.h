@@ -12,7 +12,8 @@
 
 struct lift_tasks {
 	int fd;
-	pid_t tid; /* the current one */
+	pid_t tid;    /* the current one */
+	uint64_t pos; /* for lift_tasks_seek(): behind it */
 	char name[16];
 	char *buf;
 	size_t size;
@@ -26,6 +27,9 @@ int lift_tasks_open(struct lift_tasks *t, char *buf, size_t size);
 /* 1: t->tid is the next thread; 0: there is none; -errno. Threads that come and go meanwhile may be
  * missed. */
 int lift_tasks_next(struct lift_tasks *t);
+
+/* Before the first one: goes on where another reading stopped, 0 is the beginning. 0 or -errno. */
+int lift_tasks_seek(struct lift_tasks *t, uint64_t pos);
 
 /* As lift_sys_read_file(), of the file `name` in the current thread's folder. */
 long lift_tasks_read(const struct lift_tasks *t, const char *name, char *buf, size_t size);

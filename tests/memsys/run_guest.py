@@ -21,11 +21,16 @@ SETUP = ('mkdir /sys/fs/cgroup/t && echo 0-1 > /sys/fs/cgroup/t/cpuset.mems && '
 
 # Options of the guest, and what runs in it: the program's arguments, and how many checks there are at least.
 BOOTS = [
-    (['--sysctl', 'vm.max_map_count=2000'], [
+    # NUMA balancing would take back what is moved away from the CPU that runs the test.
+    (['--sysctl', 'vm.max_map_count=2000', '--sysctl', 'kernel.numa_balancing=0'], [
         ('--nodes 2,0', 90),
         ('--nodes 0,2 --deny move_pages', 90),
         ('--deny both', 5),
         ('--deny both --errno 38', 5),
+    ]),
+    (['--sysctl', 'kernel.numa_balancing=1'], [
+        ('--nodes 2,0 --churn', 4),
+        ('--nodes 2,0 --churn --deny move_pages', 4),
     ]),
     (['--setup', SETUP], [
         ('--forbidden 2', 2),
