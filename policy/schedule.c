@@ -194,6 +194,11 @@ void lift_schedule_end(struct lift_schedule *s, uint64_t now, const struct lift_
 	bool changed = pass->surprised ||
 		       (moved << s->slow_shift) * QUIET_SHARE > load->capacity + QUIET_SHARE * 32;
 
+	if (s->costs.whole_ns && pass->spent_ns && load->slow_pages + load->fast_pages > 0) {
+		uint64_t each = pass->spent_ns / (load->slow_pages + load->fast_pages) + 1;
+
+		s->costs.whole_ns = (uint32_t)((s->costs.whole_ns + each) / 2);
+	}
 	s->spent_ns += cost;
 	s->fault_ns += pass->accessed * s->costs.fault_ns;
 	s->bank_ns -= (int64_t)sampled_cost(s, pass);

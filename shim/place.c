@@ -45,6 +45,7 @@
 #define ROUND_BYTES_PER_NODE (2 * LIFT_MIB)
 
 _Atomic bool lift_placing;
+static _Atomic unsigned fixed_changes;
 
 /* All of it guarded by the registry's lock. */
 static struct {
@@ -711,6 +712,7 @@ void lift_place_range_taken(uintptr_t start, size_t len)
 
 	if (lift_range_empty(info.range) || !lift_registry_enter())
 		return;
+	atomic_fetch_add_explicit(&fixed_changes, 1, memory_order_relaxed);
 	lift_registry_add(&info);
 	lift_registry_leave();
 }
@@ -823,6 +825,11 @@ static bool by_name(const struct lift_region_info *info)
 
 	return info->kind != LIFT_PLACE_NONE && rule && rule->how != LIFT_HOW_LOCAL &&
 	       rule->how != LIFT_HOW_INTERLEAVE;
+}
+
+unsigned lift_place_fixed_changes(void)
+{
+	return atomic_load_explicit(&fixed_changes, memory_order_relaxed);
 }
 
 size_t lift_place_fixed(struct lift_range *ret, size_t max)

@@ -40,8 +40,11 @@
 #define MAPS_EVERY_NS LIFT_NS_PER_S
 /* Reading what is mapped takes no more than this share of the time. */
 #define MAPS_SHARE 200
+/* For each page of the process, to clear and read back: what it is like is learned. */
+#define WHOLE_NS 300
 #define LOOK_AROUND_MS 2000
 #define SAMPLE_MAX_NS (3 * LIFT_NS_PER_S)
+#define WATCH_EVERY 16
 #define PUBLISH_EVERY_NS LIFT_NS_PER_S
 
 static struct {
@@ -63,9 +66,11 @@ static struct {
 	void *records;
 	size_t records_bytes;
 	struct lift_tracked tracked;
-	uint64_t tracked_at; /* when that was read; 0: never */
-	uint64_t tracked_ns; /* how long that took */
-	bool filter;         /* far more is mapped than is there */
+	uint64_t tracked_at;    /* when that was read; 0: never */
+	unsigned reads;         /* of it */
+	uint64_t tracked_ns;    /* how long that took */
+	unsigned fixed_changes; /* as of then */
+	bool filter;            /* far more is mapped than is there */
 
 	struct lift_range *armed; /* of this sample, ascending once it is armed */
 	size_t nr_armed;
@@ -491,7 +496,7 @@ static void leave_stack_out(void)
 
 static void gone(void *arg, struct lift_range r)
 {
-	(void)arg;
+	*(bool *)arg = true;
 	lift_promote_forget(&w.promote, r);
 }
 
@@ -517,7 +522,9 @@ static void come_filtered(struct lift_range r)
 					continue;
 				if (next > piece.end)
 					next = piece.end;
-				lift_promote_add(&w.promote, (struct lift_range){at, next});
+				if (!lift_heat_find(&w.promote.heat, at))
+					lift_promote_add(
+						&w.promote, (struct lift_range){at, next});
 				i = (next - piece.start) / PAGE - 1;
 			}
 		}
@@ -527,7 +534,7 @@ static void come_filtered(struct lift_range r)
 
 static void come(void *arg, struct lift_range r)
 {
-	(void)arg;
+	*(bool *)arg = true;
 	if (w.filter)
 		come_filtered(r);
 	else
@@ -538,12 +545,15 @@ static void come(void *arg, struct lift_range r)
 static bool sync_tracked(void)
 {
 	uint64_t now = w.sys->now(w.sys->ctx);
+	bool first = w.tracked_at == 0;
+	bool changed = false;
 	bool again;
 	int rc;
 
 	if (w.tracked_at && (now - w.tracked_at < MAPS_EVERY_NS ||
 				    now - w.tracked_at < w.tracked_ns * MAPS_SHARE))
 		return true;
+	w.fixed_changes = lift_place_fixed_changes();
 	rc = lift_tracked_read(w.own, w.nr_own, &w.tracked);
 	w.tracked_at = w.sys->now(w.sys->ctx);
 	if (rc < 0)
@@ -551,12 +561,14 @@ static bool sync_tracked(void)
 	/* What was passed over for having nothing in it may have something now. */
 	again = w.filter;
 	w.filter = w.tracked.bytes > 2 * w.now.rss_bytes + 64 * LIFT_MIB;
-	lift_tracked_changes(gone, come, NULL);
+	lift_tracked_changes(gone, come, &changed);
 	if (again || w.filter)
 		for (size_t i = 0; i < w.tracked.nr; i++)
-			come(NULL, w.tracked.range[i]);
-	rc = (int)(w.sampler->watch(w.tracked.range, w.tracked.nr) < 0);
-	w.failures = rc ? w.failures + 1 : 0;
+			come_filtered(w.tracked.range[i]);
+	/* What could not be had the last time may be free by now. */
+	if (first || changed || w.reads++ % WATCH_EVERY == 0)
+		w.failures =
+			w.sampler->watch(w.tracked.range, w.tracked.nr) < 0 ? w.failures + 1 : 0;
 	w.tracked_ns = w.sys->now(w.sys->ctx) - now;
 	return w.failures < 8;
 }
@@ -631,15 +643,40 @@ static void locate_chunk(uintptr_t base)
 	}
 }
 
+/*
+ * Of a sum, a part of the pages was used, and which ones is not known: over many samples the chunk
+ * counts as used in that part of them. What is left over of one is carried to the next.
+ */
+static bool counts_as_used(uintptr_t chunk, uint64_t used, uint64_t resident)
+{
+	static uint8_t carry[1 << 12]; /* by chunk; that two share one does no harm */
+	uint8_t *c = &carry[(chunk / LIFT_CHUNK_BYTES * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
+	unsigned sum = *c + (unsigned)(used * 255 / resident);
+	bool yes = sum >= 255;
+
+	*c = (uint8_t)(yes ? sum - 255 : sum);
+	return yes;
+}
+
 static void sampled(void *arg, const struct lift_sample *s)
 {
-	/* Of sums, an eighth in use is a chunk in use: more than stray accesses. */
-	bool used = w.sampler->traits & LIFT_SAMPLER_PAGES
-			    ? s->accessed_bytes > 0
-			    : s->accessed_bytes * 8 >= s->resident_bytes;
+	struct lift_range r = s->range;
 
 	(void)arg;
-	lift_promote_sampled(&w.promote, s->range, used);
+	if (s->accessed_bytes == 0 || s->accessed_bytes >= s->resident_bytes) {
+		lift_promote_sampled(&w.promote, r, s->accessed_bytes != 0);
+		return;
+	}
+	while (!lift_range_empty(r)) {
+		struct lift_range piece = r;
+		uintptr_t end = (r.start | (LIFT_CHUNK_BYTES - 1)) + 1;
+
+		if (end < piece.end)
+			piece.end = end;
+		lift_promote_sampled(&w.promote, piece,
+			counts_as_used(piece.start, s->accessed_bytes, s->resident_bytes));
+		r.start = piece.end;
+	}
 }
 
 /* Into ascending order: nearly so already, but for chunks that took another one's place. */
@@ -678,13 +715,21 @@ static void sort(struct lift_range *r, size_t nr)
 	}
 }
 
-/* Near runs become one. */
+static bool all_tracked(uintptr_t start, uintptr_t end)
+{
+	struct lift_range r;
+
+	return lift_tracked_next(start, end, &r) && r.start == start && r.end == end;
+}
+
+/* Near runs become one, unless somebody else's memory lies between them. */
 static size_t join(struct lift_range *r, size_t nr, uintptr_t gap)
 {
 	size_t to = 0;
 
 	for (size_t i = 1; i < nr; i++) {
-		if (r[i].start <= r[to].end + gap) {
+		if (r[i].start <= r[to].end ||
+			(r[i].start - r[to].end <= gap && all_tracked(r[to].end, r[i].start))) {
 			if (r[i].end > r[to].end)
 				r[to].end = r[i].end;
 		} else {
@@ -788,6 +833,15 @@ static bool move(void)
 	while (lift_config_now()->rate_bytes != LIFT_NO_LIMIT && w.tokens <= 0)
 		if (!wait_for_tokens())
 			return !stopped();
+	if (lift_place_fixed_changes() != w.fixed_changes) {
+		/* The program has bound memory since: it is not to be moved from there. */
+		w.tracked_at = 0;
+		(void)sync_tracked();
+		for (unsigned i = 0; i < b->nr; i++)
+			move_status[i] = -EAGAIN;
+		lift_promote_moved(&w.promote, 0, move_status);
+		return true;
+	}
 	before = lift_sys_thread_cpu_ns();
 	rc = w.sys->move(w.sys->ctx, b->page, b->nr, w.work.node, move_status);
 	w.tokens -= (int64_t)(b->weight * PAGE);
@@ -997,9 +1051,11 @@ static bool begin(void)
 	read_nodes(w.now.now_ns);
 	slow = some_node(false);
 	fast = some_node(true);
-	if (lift_measure_costs(
-		    w.sampler, w.sys, slow ? slow->node : -1, fast ? fast->node : -1, &w.costs) < 0)
-		return end("what sampling costs could not be measured");
+	/* What cannot be measured here keeps what is usual. */
+	(void)lift_measure_costs(
+		w.sampler, w.sys, slow ? slow->node : -1, fast ? fast->node : -1, &w.costs);
+	if (w.sampler->traits & LIFT_SAMPLER_WHOLE)
+		w.costs.whole_ns = WHOLE_NS;
 	if (w.ready) {
 		/* It was stopped in between: what is known is still right. */
 		lift_promote_restart(&w.promote);

@@ -51,6 +51,8 @@ static int wp_refs_arm(const struct lift_range *ranges, size_t nr)
 	return rc < 0 ? rc : lift_sampler_refs.arm(ranges, nr);
 }
 
+#define ALL 4096u
+
 struct telling {
 	const struct lift_range *ranges;
 	size_t nr;
@@ -59,7 +61,8 @@ struct telling {
 	bool idle_too;
 	int rc;
 	uint64_t bytes[LIFT_WP_HUGE + 1];  /* of the region, of each kind */
-	enum { UNKNOWN, IDLE, USED } rest; /* what was not written */
+	uint32_t rest;                     /* the part of what was not written that was read */
+	uint32_t next_part;                /* of what is not told yet, likewise */
 	struct lift_sample next;           /* not told yet: it may go on */
 };
 
@@ -75,8 +78,7 @@ static void tell_now(struct telling *t)
 	struct lift_sample s = t->next;
 
 	s.resident_bytes = lift_range_bytes(s.range);
-	if (s.accessed_bytes)
-		s.accessed_bytes = s.resident_bytes;
+	s.accessed_bytes = s.resident_bytes / ALL * t->next_part;
 	if (s.resident_bytes > 0 && (s.accessed_bytes || t->idle_too))
 		t->fn(t->arg, &s);
 	t->next.range = (struct lift_range){0};
@@ -85,16 +87,13 @@ static void tell_now(struct telling *t)
 static void tell(void *arg, struct lift_range pages, enum lift_wp_kind kind)
 {
 	struct telling *t = arg;
-	bool used = kind == LIFT_WP_WRITTEN || t->rest == USED;
+	uint32_t part = kind == LIFT_WP_WRITTEN ? ALL : t->rest;
 	bool huge = kind == LIFT_WP_HUGE;
 
-	if (kind != LIFT_WP_WRITTEN && t->rest == UNKNOWN)
-		return;
-	if (t->next.range.end != pages.start || (t->next.accessed_bytes != 0) != used ||
-		t->next.huge != huge) {
+	if (t->next.range.end != pages.start || t->next_part != part || t->next.huge != huge) {
 		tell_now(t);
-		t->next = (struct lift_sample){
-			.range.start = pages.start, .accessed_bytes = used, .huge = huge};
+		t->next = (struct lift_sample){.range.start = pages.start, .huge = huge};
+		t->next_part = part;
 	}
 	t->next.range.end = pages.end;
 }
@@ -129,13 +128,12 @@ static void region(void *arg, const struct lift_sample *s, bool mixed)
 	written = t->bytes[LIFT_WP_WRITTEN];
 	read = s->accessed_bytes > written ? s->accessed_bytes - written : 0;
 	rest = s->resident_bytes > written ? s->resident_bytes - written : 0;
-	if (read >= rest / 2 && read > 0)
-		t->rest = USED;
-	else if (read <= rest / 8 && !(mixed && read > rest / 64))
-		t->rest = IDLE;
-	else
-		t->rest = UNKNOWN;
-	if (written > 0 || t->rest == USED || (t->rest == IDLE && t->idle_too))
+	(void)mixed;
+	t->rest = rest == 0 ? 0 : read < rest ? (uint32_t)(read * ALL / rest) : ALL;
+	/* Stray accesses. */
+	if (t->rest < ALL / 32)
+		t->rest = 0;
+	if (written > 0 || t->rest > 0 || t->idle_too)
 		scan(t, s->range, tell);
 }
 
