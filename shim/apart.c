@@ -133,8 +133,9 @@ static void bind_all(bool seen_only)
 				continue;
 			/* Whatever comes of it: it is not tried again and again. */
 			r->flags |= LIFT_SPLIT_DONE;
-			if (atomic_load_explicit(&ended, memory_order_relaxed))
-				continue;
+			if (atomic_load_explicit(&ended, memory_order_relaxed) ||
+				atomic_load_explicit(&joined, memory_order_relaxed))
+				continue; /* another thread wants it whole */
 			rc = bind_form((struct lift_range){r->start, r->end},
 				(r->flags & LIFT_SPLIT_OTHER) != 0);
 			n++;
