@@ -86,6 +86,13 @@ long lift_pagemap_scan(int fd, const struct lift_pagemap_ask *ask, struct lift_p
 
 	if (n >= 0)
 		*ret_end = (uintptr_t)arg.walk_end;
+	/*
+	 * The kernel has a buffer of its own for 512 regions. When that was full meanwhile, and all
+	 * was told in the end, walk_end still says where that was: going on from there would tell
+	 * of the rest twice.
+	 */
+	if (n > 0 && ret[n - 1].end > *ret_end)
+		*ret_end = (uintptr_t)ret[n - 1].end;
 	return n;
 }
 
