@@ -10,6 +10,7 @@
 #include "policy/config.h"
 #include "policy/interleave.h"
 #include "policy/placement.h"
+#include "shim/apart.h"
 #include "shim/compiler.h"
 #include "shim/lifecycle.h"
 #include "shim/log.h"
@@ -774,6 +775,7 @@ void lift_place_thread_policy(int mode)
 	if ((mode & ~LIFT_MPOL_F_MASK) == LIFT_MPOL_DEFAULT || !lift_registry_enter())
 		return;
 	(void)unbind_all(false);
+	(void)lift_apart_give_back();
 	lift_registry_leave();
 	lift_promoter_keep_off();
 }
@@ -785,6 +787,7 @@ bool lift_place_give_mappings_back(void)
 	if (!lift_registry_enter())
 		return false;
 	any = unbind_all(true);
+	any = lift_apart_give_back() || any;
 	m.over_budget++; /* no message: the program is at its limit, not we at ours */
 	m.no_chunks = true;
 	lift_registry_leave();

@@ -2,12 +2,8 @@
 /*
  * The sampler wp+refs: two at once, for kernels that have WP_ASYNC and no RWP. wp knows exactly
  * which pages were written. refs knows of a region how many of its pages were used at all; what is
- * more than were written was read. Of the pages of a region that were armed and not written:
- *
- *     used but not written, of those not written      they are
- *     up to 1/8                                       idle
- *     from 1/2 on                                     used
- *     between, or where the region is to be split     not reported: not known
+ * more than were written was read. So a page that was written is told as used, and of the others
+ * of its region the part that was read, as a sum.
  *
  * Neither disturbs the other: protecting pages leaves their referenced bits alone, the fault of a
  * first write sets them as any write does, and clear_refs leaves the marks of userfaultfd. Huge

@@ -37,7 +37,10 @@
 
 #include "policy/types.h"
 
-/* Samples are of pages: accessed_bytes is all of the range or 0. Else they are sums over it. */
+/*
+ * Samples are of pages: accessed_bytes is all of the range or 0, but where only a sum is known of
+ * it. Without it all are sums.
+ */
 #define LIFT_SAMPLER_PAGES (1u << 0)
 /* Reads are seen. Without it, memory that is not reported may be in use all the same. */
 #define LIFT_SAMPLER_READS (1u << 1)

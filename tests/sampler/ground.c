@@ -170,7 +170,8 @@ void ground_hear(void *arg, const struct lift_sample *s)
 	struct ground *g = arg;
 	struct lift_range all = ground_range(g);
 
-	if (!s->accessed_bytes)
+	/* Of single pages a sum that is neither all nor nothing tells none. */
+	if (!s->accessed_bytes || (g->unit == PAGE && s->accessed_bytes < s->resident_bytes))
 		return;
 	if (s->range.start < all.start || s->range.end > all.end) {
 		g->outside += lift_range_bytes(s->range);

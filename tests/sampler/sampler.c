@@ -784,7 +784,7 @@ static void add_run(void *arg, const struct lift_sample *m)
 {
 	struct runs *r = arg;
 
-	if (m->accessed_bytes)
+	if (m->accessed_bytes && m->accessed_bytes == m->resident_bytes)
 		r->ranges[r->nr++] = m->range;
 }
 

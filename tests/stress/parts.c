@@ -20,6 +20,7 @@
 #include "policy/config.h"
 #include "policy/placement.h"
 #include "policy/regions.h"
+#include "shim/apart.h"
 #include "shim/bootalloc.h"
 #include "shim/fork.h"
 #include "shim/heap.h"
@@ -101,6 +102,11 @@ void lift_worker_fork_child(void)
 
 void lift_promoter_keep_off(void)
 {
+}
+
+bool lift_apart_give_back(void)
+{
+	return false;
 }
 
 int lift_os_topology(struct lift_topology *ret)
