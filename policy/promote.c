@@ -46,6 +46,7 @@ int lift_promote_init(struct lift_promote *p, void *mem, size_t bytes, uint32_t 
 		.room_ns = RESIDENCE_MAX_NS,
 	};
 	p->duty = 4096;
+	p->grain = 1;
 	/* Unknown is taken to be lively, which is the dear side to err on. */
 	p->load.slow_p = 1024;
 	p->load.fast_p = 2048;
@@ -345,6 +346,11 @@ static bool far_off(uint64_t got, uint64_t expected)
 	return d > 16 && d * 2 > expected && d * d > 36 * (expected + 1);
 }
 
+static uint64_t enough(const struct lift_promote *p)
+{
+	return p->grain == 1 ? JUDGE_ENOUGH : JUDGE_ENOUGH / 8 * p->grain;
+}
+
 static bool surprising(const struct lift_promote *p)
 {
 	const struct lift_tally *t = &p->tally;
@@ -355,7 +361,8 @@ static bool surprising(const struct lift_promote *p)
 		slow += (uint64_t)t->slow_n[s] * p->rates.p[s];
 		fast += (uint64_t)(t->n[s] - t->slow_n[s]) * p->rates.p[s];
 	}
-	return far_off(t->slow_t, slow / 4096) || far_off(t->fast_t, fast / 4096);
+	return far_off(t->slow_t / p->grain, slow / 4096 / p->grain) ||
+	       far_off(t->fast_t / p->grain, fast / 4096 / p->grain);
 }
 
 static uint32_t chance(uint64_t t, uint64_t n)
@@ -387,7 +394,7 @@ static void judge_moves(struct lift_promote *p)
 	p->fresh_t += p->tally.fresh_t;
 	p->gone_n += p->tally.gone_n;
 	p->gone_t += p->tally.gone_t;
-	if (p->fresh_n >= JUDGE_ENOUGH && p->gone_n >= JUDGE_ENOUGH && p->up_n && p->down_n) {
+	if (p->fresh_n >= enough(p) && p->gone_n >= enough(p) && p->up_n && p->down_n) {
 		int64_t got = (int64_t)chance(p->fresh_t, p->fresh_n) -
 			      (int64_t)chance(p->gone_t, p->gone_n);
 		int64_t expected = (int64_t)(p->up_p / p->up_n) - (int64_t)(p->down_p / p->down_n);
@@ -408,7 +415,7 @@ static void judge_moves(struct lift_promote *p)
 		*residence += p->armed_at - p->judged_at;
 	}
 	p->judged_at = p->armed_at;
-	if (demoted >= JUDGE_ENOUGH) {
+	if (demoted >= enough(p)) {
 		if (bounced * 4 > demoted) {
 			*residence /= 2;
 			p->stats.pauses++;
@@ -512,6 +519,8 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 	room = p->load.capacity > census.nr_fast ? p->load.capacity - census.nr_fast : 0;
 	if (p->window.hit > p->window.wrong * 2)
 		earned = (p->window.hit - p->window.wrong * 2) * GUESS_SHARE;
+	if (p->hold > 0)
+		max = 0;
 	if (room > max)
 		max = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
 	if (p->window.fixed)
@@ -556,6 +565,13 @@ static void finish(struct lift_promote *p, const struct lift_promote_now *now)
 	if (p->schedule.window_ns != p->calib.window_ns) {
 		lift_calib_rewindow(&p->calib, p->schedule.window_ns);
 		p->rewindowed = true;
+	}
+	if (p->hold > 0 && --p->hold == 0) {
+		/* What was learned of moves until now was about the sampler. */
+		lift_heat_settle(&p->heat);
+		p->price.residence_ns = RESIDENCE_START_NS;
+		p->changed_at = p->judged_at = p->armed_at;
+		lift_schedule_kick(&p->schedule);
 	}
 	p->stats.passes++;
 	p->stats.armed += p->pass.armed;

@@ -129,7 +129,15 @@ struct lift_promote {
 	uint64_t spent_ns; /* of the next pass to end */
 	bool rewindowed;   /* samples have another length than before */
 	bool stale;        /* the census is not up to date */
-	bool track_only;   /* samples and reports, never moves */
+	/*
+	 * Passes in which free room is filled and nothing is traded: a sampler that has to find out
+	 * by itself where heat begins and ends mixes up hot and cold at first. May be set at any
+	 * time.
+	 */
+	uint32_t hold;
+	/* Pages that a sampler tells one thing about: so many are one observation. At least 1. */
+	uint32_t grain;
+	bool track_only; /* samples and reports, never moves */
 	struct lift_promote_stats stats;
 };
 
