@@ -100,6 +100,8 @@ static void eat(int node, unsigned long left_mib)
 			die("memory of a node");
 		for (size_t i = 0; i < MIB; i += PAGE)
 			((volatile char *)p)[i] = 1;
+		/* Where it is allowed: a kernel that makes room would move these pages away. */
+		(void)mlock(p, MIB);
 	}
 }
 

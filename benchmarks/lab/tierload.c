@@ -26,7 +26,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -62,6 +61,7 @@ struct options {
 	unsigned long capacity_mib; /* of the fast nodes, for the best placement; 0: not asked */
 	uint64_t eat;               /* nodes that are full while the memory is filled */
 	unsigned long eat_left;     /* MiB left free on each */
+	pid_t eater; /* the same by another process, which is ended when the memory is filled */
 	bool mark;
 };
 
@@ -301,9 +301,13 @@ static void allocate(void)
 	}
 }
 
-static void fill(void)
+/* The part of a thread: who reads it touches it first. */
+static void fill(unsigned long thread)
 {
-	for (uint64_t w = 0; w < o.size_mib * MIB / 8; w++)
+	uint64_t part = (o.size_mib * MIB / 8 + o.threads - 1) / o.threads;
+	uint64_t end = (thread + 1) * part;
+
+	for (uint64_t w = thread * part; w < end && w < o.size_mib * MIB / 8; w++)
 		*word_at(w) = value_of(w);
 }
 
@@ -335,6 +339,28 @@ static pid_t start_eater(void)
 	}
 	close(ready[0]);
 	return pid;
+}
+
+/* Returns when its memory is free: then it is gone, or waits for its parent to ask for its end. */
+static void end_eater(pid_t pid)
+{
+	enum { WAIT_US = 1000 };
+	char state = 'R';
+	char path[64];
+
+	if (kill(pid, SIGKILL))
+		die("--eater");
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	while (state != 'Z') {
+		FILE *f = fopen(path, "r");
+
+		if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+			state = 'Z';
+		if (f)
+			fclose(f);
+		if (state != 'Z')
+			usleep(WAIT_US);
+	}
 }
 
 /* --- the passes ------------------------------------------------------------------------------- */
@@ -397,6 +423,9 @@ static void *reader(void *arg)
 
 	if (o.pin)
 		pin_to(thread);
+	pthread_barrier_wait(&barrier);
+	fill(thread);
+	pthread_barrier_wait(&barrier);
 	for (unsigned long pass = 0; pass < o.passes; pass++) {
 		pthread_barrier_wait(&barrier);
 		read_pass(thread);
@@ -597,6 +626,7 @@ static int usage(FILE *to, int status)
 	      "  --capacity MIB     room on the fast nodes: prints what the best placement gives\n"
 	      "  --eat NODES:MIB    while memory is filled, these nodes are full but for so much,\n"
 	      "                     or for what the kernel keeps for itself, if that is more\n"
+	      "  --eater PID        the same by another process, which is then ended\n"
 	      "  --mark             marks passes and the pauses between them for the cost model\n"
 	      "\n"
 	      "Exit status: 1 when data was wrong, 2 for everything else.\n",
@@ -658,6 +688,7 @@ static const struct option LONG[] = {
 	{"fast", required_argument, NULL, 'f'},
 	{"capacity", required_argument, NULL, 'C'},
 	{"eat", required_argument, NULL, 'e'},
+	{"eater", required_argument, NULL, 'E'},
 	{"mark", no_argument, NULL, 'M'},
 	{"help", no_argument, NULL, '?'},
 	{NULL, 0, NULL, 0},
@@ -732,6 +763,9 @@ static void set(const char *name, int what, const char *value)
 		if (eat_parse(value, &o.eat, &o.eat_left))
 			bad(name, value, "NODE[,NODE...]:MIB");
 		break;
+	case 'E':
+		o.eater = (pid_t)number(name, value, 1, INT32_MAX);
+		break;
 	case 'M':
 		o.mark = true;
 		break;
@@ -772,7 +806,6 @@ int main(int argc, char **argv)
 {
 	unsigned long on[MAX_NODES];
 	pthread_t threads[MAX_THREADS];
-	pid_t eater = 0;
 	uint64_t fast = 0;
 	unsigned long unknown;
 	double start;
@@ -785,23 +818,21 @@ int main(int argc, char **argv)
 	last_node = need(malloc(nr_pages), "memory for places");
 	memset(last_node, -1, nr_pages);
 	if (o.eat)
-		eater = start_eater();
+		o.eater = start_eater();
 	allocate();
-	fill();
-	if (eater) {
-		kill(eater, SIGKILL);
-		waitpid(eater, NULL, 0);
-	}
+	pthread_barrier_init(&barrier, NULL, (unsigned)o.threads + 1);
+	for (unsigned long t = 0; t < o.threads; t++)
+		if ((errno = pthread_create(&threads[t], NULL, reader, (void *)(uintptr_t)t)))
+			die("pthread_create");
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	if (o.eater)
+		end_eater(o.eater);
 	unknown = ask_nodes(on);
 	printf("{\"begin\": true, \"pages\": %lu, ", nr_pages);
 	print_nodes(on, unknown);
 	printf("}\n");
 	fflush(stdout);
-
-	pthread_barrier_init(&barrier, NULL, (unsigned)o.threads + 1);
-	for (unsigned long t = 0; t < o.threads; t++)
-		if ((errno = pthread_create(&threads[t], NULL, reader, (void *)(uintptr_t)t)))
-			die("pthread_create");
 	for (unsigned long pass = 0; pass < o.passes; pass++) {
 		double ms;
 

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: MIT
+"""One workload under one contender in one guest, and the figures of it."""
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+import model
+import rows
+
+VMSTAT = ('pgfault', 'pgmigrate_success', 'pgmigrate_fail', 'pgpromote_success', 'pgdemote_kswapd',
+          'pgdemote_direct', 'numa_hint_faults', 'numa_pages_migrated')
+
+# What the kernel does not give away of a node, in MiB.
+LOW = r'''
+low() {
+	awk -v n=$1 '/^Node/ { at = ($2 == n ",") } at && $1 == "low" { s += $2 } END { print int(s / 256) }' \
+		/proc/zoneinfo
+}
+'''
+
+# As root: on each fast node stays free what is wanted, and what the kernel keeps.
+BALLAST = LOW + r'''
+for node in %(fast)s; do
+	%(folder)s/eater $node:$(($(low $node) + %(room)d)) > /tmp/ballast$node &
+done
+for node in %(fast)s; do
+	until [ -s /tmp/ballast$node ]; do usleep 50000; done
+done
+'''
+
+SCRIPT = LOW + r'''
+cd /tmp
+room=0
+for node in %(fast)s; do
+	free=$(awk '/MemFree/ { print int($4 / 1024) }' /sys/devices/system/node/node$node/meminfo)
+	room=$((room + free - $(low $node)))
+done
+echo "@room $room"
+eater=
+if [ %(late)d = 1 ]; then
+	%(folder)s/eater %(nodes)s:1 > full &
+	eater=$!
+	while [ ! -s full ]; do
+		kill -0 $eater || exit 3
+		usleep 50000
+	done
+fi
+%(program)s
+rc=$?
+echo @after
+cat /proc/vmstat
+exit $rc
+'''
+
+TIERLOAD = r'''
+echo @before
+cat /proc/vmstat
+%(start)s %(folder)s/tierload %(options)s --capacity $room ${eater:+--eater $eater}
+'''
+
+MEMCACHED = r'''
+%(start)s memcached -s %(socket)s -m 1024 -t 1 &
+server=$!
+%(folder)s/mcpasses --socket %(socket)s %(keys)s --fill > /dev/null || exit
+if [ "$eater" ]; then
+	kill -9 $eater
+	wait $eater
+fi
+echo @before
+cat /proc/vmstat
+%(folder)s/mcpasses --socket %(socket)s %(keys)s %(options)s --pid $server
+'''
+
+
+class Failure(Exception):
+    """A run that did not come to a proper end."""
+
+
+class Settings:
+    """What all runs share; see the options of lab.py."""
+
+    def __init__(self, options):
+        self.kernel = options.kernel
+        self.build = os.path.abspath(options.build)
+        self.programs = os.path.join(self.build, 'benchmarks', 'lab')
+        self.library = os.path.abspath(options.numalift or os.path.join(self.build, 'shim', 'libnumalift.so'))
+        self.model = not options.plain
+        self.passes = options.passes
+        self.accesses = options.accesses
+        self.period = options.period
+        self.env = dict(pair.split('=', 1) for pair in options.env)
+        self.keep = options.keep
+
+
+def write(folder, name, text):
+    with open(os.path.join(folder, name), 'w', encoding='utf-8') as f:
+        f.write(text)
+
+
+def start_words(contender, settings):
+    words = shlex.split(contender.prefix)
+    if contender.env is not None:
+        env = {'LD_PRELOAD': rows.FOLDER + '/libnumalift.so', **contender.env, **settings.env}
+        words += ['env'] + ['%s=%s' % pair for pair in env.items()]
+    return shlex.join(words)
+
+
+def script(workload, contender, settings, seed):
+    passes = settings.passes or workload.settings.get('passes', 12)
+    common = {'folder': rows.FOLDER, 'start': start_words(contender, settings), 'socket': rows.SOCKET}
+    options = ['--passes', str(passes), '--period', str(settings.period)] + ['--mark'] * settings.model
+    if workload.load == 'memcached':
+        keys = ['--keys', str(workload.settings['keys']), '--bytes', str(workload.settings['value_bytes'])]
+        program = MEMCACHED % {**common, 'keys': shlex.join(keys), 'options': shlex.join(options)}
+    else:
+        options += ['--size', str(workload.size), '--accesses', str(settings.accesses), '--seed', str(seed),
+                    '--fast', rows.FAST, '--pin'] + workload.options
+        program = TIERLOAD % {**common, 'options': shlex.join(options)}
+    return SCRIPT % {**common, 'fast': rows.FAST.replace(',', ' '), 'nodes': rows.FAST,
+                     'late': contender.late, 'program': program}
+
+
+def guest_words(workload, contender, settings, folder):
+    """The words of scripts/guest up to the command; what it needs is put into the folder."""
+    machine = os.path.join(folder, 'lab.machine')
+    write(folder, 'lab.machine', workload.machine(contender))
+    words = [model.GUEST, '--kernel', settings.kernel, '--machine', machine, '--user', 'user',
+             '--timeout', '1800', '--append', 'transparent_hugepage=never',
+             '--sysctl', 'kernel.numa_balancing=%d' % contender.balancing,
+             '--add', '%s/steps:%s/steps' % (folder, rows.FOLDER)]
+    for name in ('tierload', 'mcpasses', 'eater'):
+        words += ['--add', '%s/%s:%s/%s' % (settings.programs, name, rows.FOLDER, name)]
+    if contender.env is not None:
+        words += ['--add', '%s:%s/libnumalift.so' % (settings.library, rows.FOLDER)]
+    # in a file: what is named after --setup itself is looked through for programs to bring along
+    write(folder, 'ballast', BALLAST % {'fast': rows.FAST.replace(',', ' '), 'folder': rows.FOLDER,
+                                        'room': workload.room_for(contender)})
+    words += ['--add', '%s/ballast:%s/ballast' % (folder, rows.FOLDER),
+              # and so that the memory of eaters can be kept where it is
+              '--setup', 'sh %s/ballast && ulimit -l unlimited' % rows.FOLDER]
+    if contender.setup:
+        words += ['--setup', contender.setup]
+    for name in list(contender.needs) + ['memcached'] * (workload.load == 'memcached'):
+        path = shutil.which(name)
+        if not path:
+            raise Failure('%s is missing: apt-get install %s' % (name, name))
+        words += ['--add', path]
+    if settings.model:
+        words += model.guest_arguments(settings.programs, model.load(machine),
+                                       os.path.join(folder, 'phases'))
+    return words
+
+
+def parse(text):
+    """What the guest printed: lines of JSON, and between marks the kernel's counters."""
+    run = {'room_mib': None, 'passes': [], 'begin': None, 'end': None}
+    counters = {'@before': {}, '@after': {}}
+    where = None
+    for line in text.splitlines():
+        words = line.split()
+        if line.startswith('{'):
+            fields = json.loads(line)
+            where = None
+            if 'pass' in fields:
+                run['passes'].append(fields)
+            else:
+                run['begin' if 'begin' in fields else 'end'] = fields
+        elif line.startswith('@room '):
+            run['room_mib'] = int(words[1])
+        elif line in counters:
+            where = counters[line]
+        elif where is not None and len(words) == 2 and words[1].isdigit():
+            where[words[0]] = int(words[1])
+    run['vmstat'] = {k: counters['@after'].get(k, 0) - counters['@before'].get(k, 0) for k in VMSTAT
+                     if k in counters['@after']}
+    return run
+
+
+def add_shares(run):
+    """Memcached's load reads all keys alike: what share of the pages is fast is the share of reads."""
+    fast = rows.FAST.split(',')
+    for fields in run['passes']:
+        if 'share' not in fields:
+            total = sum(fields['nodes'].values())
+            fields['share'] = sum(fields['nodes'].get(n, 0) for n in fast) / max(1, total)
+    if run['end'] is None and run['passes']:
+        total = sum(run['passes'][-1]['nodes'].values())
+        run['end'] = {'best_static': min(1.0, run['room_mib'] * 256 / max(1, total))}
+
+
+def phases_of(path):
+    ret = {}
+    for name, phase in model.read(path).items():
+        ret[name] = {
+            'instructions': {m: phase.instructions(m) for m in ('user', 'kernel')},
+            'ns': {m: phase.ns(m) for m in ('user', 'kernel')},
+            'ns_of_cpu': [sum(c['ns'].values()) for c in phase.cpus],
+            'misses': {str(k): v for k, v in phase.misses().items()},
+        }
+    return ret
+
+
+def run_once(workload, contender, settings, seed):
+    """A dict that goes into the results as it is. Failure when the run is worth nothing."""
+    with tempfile.TemporaryDirectory(prefix='numalift-lab-') as folder:
+        words = guest_words(workload, contender, settings, folder)
+        write(folder, 'steps', script(workload, contender, settings, seed))
+        done = subprocess.run(words + ['--', '/bin/sh', rows.FOLDER + '/steps'], cwd=folder,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, errors='replace', check=False)
+        if settings.keep:
+            write(settings.keep, '%s.%s.%d' % (workload.name, contender.name, seed),
+                  done.stdout + done.stderr)
+        if done.returncode != 0:
+            raise Failure('status %d: %s' % (done.returncode, ' / '.join(done.stderr.split('\n')[-4:]).strip()))
+        run = parse(done.stdout)
+        if not run['passes']:
+            raise Failure('no pass came to its end')
+        wanted = workload.room_for(contender) * len(rows.FAST.split(','))
+        if not contender.everything_fast and abs(run['room_mib'] - wanted) > wanted // 20:
+            raise Failure('%d MiB of room on the fast nodes instead of %d' % (run['room_mib'], wanted))
+        add_shares(run)
+        run['said'] = done.stderr.splitlines()[:20]
+        run['phases'] = phases_of(os.path.join(folder, 'phases')) if settings.model else None
+    return {'workload': workload.name, 'contender': contender.name, 'seed': seed, **run}
