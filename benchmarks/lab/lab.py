@@ -17,6 +17,7 @@ import model  # noqa: E402
 import onerun  # noqa: E402
 import rows  # noqa: E402
 
+EXIT_NO_GUEST = 75      # as sysexits.h has it: not now, not here
 BASE = 'none'
 DEFAULT = ('none', 'numalift', 'balancing-1', 'balancing-2', 'interleave')
 
@@ -184,7 +185,13 @@ def options():
     p.add_argument('--resume', action='store_true', help='leave out what --json has already')
     p.add_argument('--keep', metavar='DIR', help='what each run printed, in files there')
     p.add_argument('--list', action='store_true', help='print workloads and contenders, and end')
-    return p.parse_args()
+    args = p.parse_args()
+    for pair in args.env:
+        if '=' not in pair:
+            p.error("--env '%s': expected NAME=VALUE" % pair)
+    if args.resume and not args.json:
+        p.error('--resume needs --json')
+    return args
 
 
 def run_all(args, workloads, contenders, settings):
@@ -206,6 +213,12 @@ def run_all(args, workloads, contenders, settings):
             count += 1
             try:
                 run = onerun.run_once(workload, contender, settings, seed)
+            except onerun.NoGuest as e:
+                if not table:
+                    print('lab: %s' % e, file=sys.stderr)
+                    sys.exit(EXIT_NO_GUEST)
+                failures.append((workload.name, contender.name, seed, str(e)))
+                continue
             except onerun.Failure as e:
                 print('lab: %s, %s: %s' % (workload.name, contender.name, e), file=sys.stderr)
                 failures.append((workload.name, contender.name, seed, str(e)))

@@ -79,6 +79,10 @@ class Failure(Exception):
     """A run that did not come to a proper end."""
 
 
+class NoGuest(Failure):
+    """No guest can be started here."""
+
+
 class Settings:
     """What all runs share; see the options of lab.py."""
 
@@ -215,7 +219,10 @@ def run_once(workload, contender, settings, seed):
             write(settings.keep, '%s.%s.%d' % (workload.name, contender.name, seed),
                   done.stdout + done.stderr)
         if done.returncode != 0:
-            raise Failure('status %d: %s' % (done.returncode, ' / '.join(done.stderr.split('\n')[-4:]).strip()))
+            why = ' / '.join(done.stderr.strip().split('\n')[-4:])
+            # what it printed came after the start
+            raise (NoGuest if done.returncode == 125 and not done.stdout else Failure)(
+                'status %d: %s' % (done.returncode, why))
         run = parse(done.stdout)
         if not run['passes']:
             raise Failure('no pass came to its end')

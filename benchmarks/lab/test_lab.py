@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""What the lab makes of what a guest printed, on made-up runs; and with a kernel's name, one real call.
+
+    test_lab.py              the figures, in no time
+    test_lab.py KERNEL BUILD   two tiny runs in a guest; exit status 77 when there can be none
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', 'tests', 'numa'))
+
+import lab  # noqa: E402
+import model  # noqa: E402
+import onerun  # noqa: E402
+import rows  # noqa: E402
+from guestrun import Tap  # noqa: E402
+
+PRINTED = '''@room 105
+@before
+pgfault 100
+pgmigrate_success 5
+{"begin": true, "pages": 10, "nodes": {"2": 10}, "unknown": 0}
+{"pass": 1, "accesses": 100, "share": 0.2, "ms": 1.0, "nodes": {"2": 10}}
+{"pass": 2, "accesses": 100, "share": 0.8, "ms": 1.0, "nodes": {"2": 10}}
+{"pass": 3, "accesses": 100, "share": 0.9, "ms": 1.0, "nodes": {"2": 10}}
+{"end": true, "share": 0.6, "best_static": 0.7, "best_moving": 0.96}
+@after
+pgfault 130
+pgmigrate_success 25
+'''
+
+
+def phase(user, kernel, *ns_of_cpu):
+    return {'instructions': {'user': user, 'kernel': kernel}, 'ns': {'user': sum(ns_of_cpu), 'kernel': 0},
+            'ns_of_cpu': list(ns_of_cpu), 'misses': {}}
+
+
+def made_up(user, kernel, *ns_of_cpu):
+    run = onerun.parse(PRINTED)
+    run['said'] = []
+    run['phases'] = {'pass 1': phase(user, kernel, *ns_of_cpu), 'pause 1': phase(0, kernel, 0, 1e6),
+                     'pass 2': phase(user, kernel, *ns_of_cpu), 'pass 3': phase(user, kernel, *ns_of_cpu)}
+    return run
+
+
+def check_figures(tap):
+    def same(found, wanted, title):
+        tap.result(found == wanted, title, '%r, wanted %r' % (found, wanted))
+    base, run = made_up(1000, 10, 40e6, 2e6), made_up(1000, 60, 10e6, 20e6)
+    same(run['vmstat'], {'pgfault': 30, 'pgmigrate_success': 20}, 'counters are differences')
+    same(run['room_mib'], 105, 'room')
+    row = lab.figures(run, base)
+    same((row['first'], row['settled'], row['best']), (0.2, 0.9, 0.96), 'shares')
+    same(row['passes_to_90'], 3, 'the pass that has nine tenths of the best share')
+    same(row['moved'], 20, 'moved')
+    same(row['cost'], (4 * 60 - 4 * 10) / 3000, 'cost is a part of what the program executes itself')
+    same((row['pass_ms'], row['speedup']), (20.0, 2.0), 'a pass takes as long as its slowest CPU')
+    same(round(row['all_ms'], 3), round((3 * 30 + 1) / 3, 3), 'all CPUs, with the pauses')
+    server = onerun.parse('@room 3\n{"pass": 1, "nodes": {"0": 256, "1": 256, "2": 512}}\n')
+    onerun.add_shares(server)
+    same((server['passes'][0]['share'], server['end']), (0.5, {'best_static': 0.75}), 'shares of a server')
+
+
+def check_rows(tap):
+    for table in (rows.WORKLOADS, rows.CONTENDERS):
+        names = [row.name for row in table]
+        tap.result(len(set(names)) == len(names), 'names are there once', ', '.join(names))
+    for workload in rows.WORKLOADS:
+        for contender in rows.CONTENDERS:
+            described = model.machines.parse(workload.machine(contender), workload.name)
+            if described.nodes[2].mem < workload.size << 20:
+                tap.result(False, '%s under %s fits the slow node' % (workload.name, contender.name))
+    tap.result(lab.BASE in [c.name for c in rows.CONTENDERS], 'there is a contender to compare with')
+
+
+def check_call(tap, kernel, build):
+    with tempfile.TemporaryDirectory(prefix='numalift-lab-') as folder:
+        path = os.path.join(folder, 'figures')
+        done = subprocess.run(
+            [sys.executable, os.path.join(model.HERE, 'lab.py'), '--kernel', kernel, '--build', build,
+             '--contender', 'none,numalift', '--passes', '2', '--accesses', '20000', '--period', '300',
+             '--json', path],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if done.returncode == 75:
+            print('# no guest: ' + done.stdout.strip())
+            return 1 if os.environ.get('CI') == 'true' else 77
+        tap.result(done.returncode == 0, 'lab.py', done.stdout.strip()[-300:] if done.returncode else '')
+        if done.returncode:
+            return 1
+        with open(path, encoding='utf-8') as f:
+            runs = json.load(f)['runs']
+        for run in runs:
+            title = run['contender']
+            tap.result(len(run['passes']) == 2 and run['end'] is not None, title + ': both passes')
+            tap.result(lab.instructions(run, 'user') > 20000 * 2 * 10, title + ': instructions')
+            tap.result(sum(run['phases']['pass 1']['misses'].values()) > 10000, title + ': misses')
+            tap.result(not run['said'], title + ': says nothing', ' / '.join(run['said'][:3]))
+        tap.result([r['contender'] for r in runs] == ['none', 'numalift'], 'contenders in turn')
+    return 0
+
+
+def main():
+    tap = Tap()
+    status = 0
+    if len(sys.argv) > 1:
+        status = check_call(tap, sys.argv[1], sys.argv[2])
+    else:
+        check_figures(tap)
+        check_rows(tap)
+    print('1..%d' % tap.number)
+    return 1 if tap.failed else status
+
+
+if __name__ == '__main__':
+    sys.exit(main())
