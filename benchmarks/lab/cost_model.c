@@ -105,6 +105,7 @@ enum kind { READ, WRITE, KIND_MAX };
 
 struct counts {
 	uint64_t instructions[MODE_MAX];
+	uint64_t waiting; /* the kernel's, in loops that wait for another CPU */
 	uint64_t accesses[MODE_MAX][KIND_MAX];
 	uint64_t misses[MODE_MAX][MAX_NODES + 1][KIND_MAX];
 };
@@ -113,6 +114,7 @@ struct counts {
 struct cpu {
 	uint64_t *lines; /* [set][way], the most recently used way first */
 	struct counts now;
+	uint64_t at_pause; /* the kernel's instructions at its last PAUSE */
 	char apart[128];
 };
 
@@ -187,6 +189,25 @@ static void on_block(unsigned index, void *data)
 	uintptr_t packed = (uintptr_t)data;
 
 	cpus[index].now.instructions[packed & 1] += packed >> 1;
+}
+
+/*
+ * A block with a PAUSE. How long one CPU waits for another depends here on how busy the machine is
+ * on which the emulator runs, which may not run the other just then. So what the kernel executes
+ * from one PAUSE to the next is no work, if it is short.
+ */
+static void on_waiting(unsigned index, void *data)
+{
+	enum { SHORT = 200 };
+	struct cpu *c = &cpus[index];
+	uint64_t since = c->now.instructions[KERNEL] - c->at_pause;
+
+	if (since < SHORT) {
+		c->now.instructions[KERNEL] -= since;
+		c->now.waiting += since;
+	}
+	c->now.waiting += (uintptr_t)data;
+	c->at_pause = c->now.instructions[KERNEL];
 }
 
 /* --- phases ----------------------------------------------------------------------------------- */
@@ -281,6 +302,7 @@ static void print_cpu(const struct counts *c, int cpu)
 	const char *comma = "";
 
 	fprintf(out, "{\"cpu\": %d, \"node\": %d", cpu, node_of_cpu[cpu]);
+	fprintf(out, ", \"waiting\": %llu", (unsigned long long)c->waiting);
 	print_modes("instructions", c->instructions[USER], c->instructions[KERNEL]);
 	print_modes("reads", c->accesses[USER][READ], c->accesses[KERNEL][READ]);
 	print_modes("writes", c->accesses[USER][WRITE], c->accesses[KERNEL][WRITE]);
@@ -350,6 +372,7 @@ static void begin_phase(struct phase *p)
 	p->open = true;
 	for (int i = 0; i < nr_cpus; i++) {
 		memset(&cpus[i].now, 0, sizeof(cpus[i].now));
+		cpus[i].at_pause = 0;
 		for (uint64_t k = 0; k < (set_mask + 1) * ways; k++)
 			cpus[i].lines[k] = EMPTY;
 	}
@@ -359,26 +382,42 @@ static void begin_phase(struct phase *p)
 
 /* --- what QEMU calls -------------------------------------------------------------------------- */
 
+static bool code_is(const struct qemu_plugin_insn *insn, void *ret_code, size_t size)
+{
+	if (qemu_plugin_insn_size(insn) != size)
+		return false;
+#if PLUGIN_API >= 3
+	return qemu_plugin_insn_data(insn, ret_code, size) == size;
+#else
+	memcpy(ret_code, qemu_plugin_insn_data(insn), size);
+	return true;
+#endif
+}
+
 /* -1, or which mark this is */
 static int mark_of(const struct qemu_plugin_insn *insn)
 {
 	static const unsigned char before[] = {0x0f, 0x1f, 0x80};
 	static const unsigned char after[] = {0x4e, 0x4c, 0x4d};
-	enum { SIZE = 7 };
-	unsigned char code[SIZE];
+	unsigned char code[7];
 
-	if (qemu_plugin_insn_size(insn) != SIZE)
-		return -1;
-#if PLUGIN_API >= 3
-	if (qemu_plugin_insn_data(insn, code, SIZE) != SIZE)
-		return -1;
-#else
-	memcpy(code, qemu_plugin_insn_data(insn), SIZE);
-#endif
-	if (memcmp(code, before, sizeof(before)) || memcmp(code + 4, after, sizeof(after)) ||
-		code[3] > 3)
+	if (!code_is(insn, code, sizeof(code)) || memcmp(code, before, sizeof(before)) ||
+		memcmp(code + 4, after, sizeof(after)) || code[3] > 3)
 		return -1;
 	return code[3];
+}
+
+/* Waits for another CPU: there is a PAUSE in the loop. */
+static bool waits(const struct qemu_plugin_tb *tb)
+{
+	static const unsigned char pause[] = {0xf3, 0x90};
+	unsigned char code[sizeof(pause)];
+
+	for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++)
+		if (code_is(qemu_plugin_tb_get_insn(tb, i), code, sizeof(code)) &&
+			memcmp(code, pause, sizeof(code)) == 0)
+			return true;
+	return false;
 }
 
 static void on_translation(uint64_t id, struct qemu_plugin_tb *tb)
@@ -388,7 +427,9 @@ static void on_translation(uint64_t id, struct qemu_plugin_tb *tb)
 	size_t n = qemu_plugin_tb_n_insns(tb);
 
 	(void)id;
-	if (counting)
+	if (counting && mode == KERNEL && waits(tb))
+		qemu_plugin_register_vcpu_tb_exec_cb(tb, on_waiting, REGISTERS_NONE, (void *)n);
+	else if (counting)
 		qemu_plugin_register_vcpu_tb_exec_cb(
 			tb, on_block, REGISTERS_NONE, (void *)(n << 1 | mode));
 	for (size_t i = 0; i < n; i++) {
