@@ -35,6 +35,16 @@ done
 for node in %(fast)s; do
 	until [ -s /tmp/ballast$node ]; do usleep 50000; done
 done
+# When what fills the nodes is gone; sooner, and the kernel would move the pages of that.
+switch() {
+	until [ -s /tmp/eater ]; do usleep 20000; done
+	while read -r state < /proc/$(cat /tmp/eater)/stat; do
+		case $state in *') Z '*) break ;; esac
+		usleep 20000
+	done
+	%(switch)s
+}
+switch > /dev/null 2>&1 &
 '''
 
 SCRIPT = LOW + r'''
@@ -49,10 +59,13 @@ eater=
 if [ %(late)d = 1 ]; then
 	%(folder)s/eater %(nodes)s:1 > full &
 	eater=$!
+	echo $eater > eater
 	while [ ! -s full ]; do
 		kill -0 $eater || exit 3
 		usleep 50000
 	done
+else
+	echo none > eater
 fi
 %(program)s
 rc=$?
@@ -139,7 +152,7 @@ def guest_words(workload, contender, settings, folder):
     write(folder, 'lab.machine', workload.machine(contender))
     words = [model.GUEST, '--kernel', settings.kernel, '--machine', machine, '--user', 'user',
              '--timeout', '1800', '--append', 'transparent_hugepage=never ' + CLOCK,
-             '--sysctl', 'kernel.numa_balancing=%d' % contender.balancing,
+             '--sysctl', 'kernel.numa_balancing=0',
              # pages that it moves are nobody's merit
              '--sysctl', 'vm.compaction_proactiveness=0',
              '--add', '%s/steps:%s/steps' % (folder, rows.FOLDER)]
@@ -149,12 +162,11 @@ def guest_words(workload, contender, settings, folder):
         words += ['--add', '%s:%s/libnumalift.so' % (settings.library, rows.FOLDER)]
     # in a file: what is named after --setup itself is looked through for programs to bring along
     write(folder, 'ballast', BALLAST % {'fast': rows.FAST.replace(',', ' '), 'folder': rows.FOLDER,
-                                        'room': workload.room_for(contender)})
+                                        'room': workload.room_for(contender),
+                                        'switch': contender.switch or ':'})
     words += ['--add', '%s/ballast:%s/ballast' % (folder, rows.FOLDER),
               # and so that the memory of eaters can be kept where it is
               '--setup', 'sh %s/ballast && ulimit -l unlimited' % rows.FOLDER]
-    if contender.setup:
-        words += ['--setup', contender.setup]
     for name in list(contender.needs) + ['memcached'] * (workload.load == 'memcached'):
         path = shutil.which(name)
         if not path:

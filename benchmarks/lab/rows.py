@@ -38,13 +38,12 @@ class Workload:
 class Contender:
     """How the program is started, and what root sets before."""
 
-    def __init__(self, name, about, prefix='', balancing=0, setup='', env=None, late=True,
-                 everything_fast=False, needs=()):
+    def __init__(self, name, about, prefix='', switch='', env=None, late=True, everything_fast=False,
+                 needs=()):
         self.name = name
         self.about = about
         self.prefix = prefix            # words before the program's
-        self.balancing = balancing      # kernel.numa_balancing
-        self.setup = setup              # shell, as root
+        self.switch = switch            # shell, as root, when the program has filled its memory
         self.env = env                  # the library is preloaded, with these variables
         self.late = late                # fast nodes are full while the program fills its memory
         self.everything_fast = everything_fast
@@ -82,13 +81,15 @@ WORKLOADS = [
              load='memcached', keys=30000, value_bytes=3000, passes=8),
 ]
 
+BALANCING = 'echo %d > /proc/sys/kernel/numa_balancing'
 DEMOTION = 'echo 1 > /sys/kernel/mm/numa/demotion_enabled'
 
 CONTENDERS = [
     Contender('none', 'no balancing: pages stay where they were first touched'),
     Contender('numalift', 'preloaded, with the sampler that it chooses', env={'NUMALIFT_PROMOTE': 'on'}),
-    Contender('balancing-1', "the kernel's NUMA balancing", balancing=1),
-    Contender('balancing-2', "the kernel's memory tiering, with demotion", balancing=2, setup=DEMOTION),
+    Contender('balancing-1', "the kernel's NUMA balancing", switch=BALANCING % 1),
+    Contender('balancing-2', "the kernel's memory tiering, with demotion",
+              switch=BALANCING % 2 + '\n' + DEMOTION),
     Contender('interleave', 'numactl --interleave=all, all nodes free from the beginning',
               prefix='numactl --interleave=all', late=False, needs=['numactl']),
     Contender('fast', 'fast nodes that hold all of it: the limit', late=False, everything_fast=True),
