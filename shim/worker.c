@@ -136,22 +136,20 @@ static void unmap_memory(void)
 		(void)lift_sys_munmap((void *)t.memory, bytes);
 }
 
+/* Signals are blocked: the thread starts like that. */
 static int create(void)
 {
 	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
 			  CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 	char *stack;
 	char *pointer;
-	uint64_t mask;
 	int rc = map_memory(&stack, &pointer);
 
 	if (rc < 0)
 		return rc;
 	atomic_store(&t.orders.word, LIFT_ORDER_NONE);
 	atomic_store(&t.orders.opened, 0);
-	mask = lift_sys_block_signals();
 	rc = clone(run, stack, flags, NULL, &t.tid, pointer, &t.tid) < 0 ? -errno : 0;
-	lift_sys_restore_signals(mask);
 	if (rc < 0)
 		unmap_memory();
 	return rc;
@@ -161,14 +159,19 @@ static void start(void)
 {
 	int none = NONE;
 	int saved = errno;
-	int rc;
+	uint64_t mask;
+	int rc = 0;
 
 	/* Before the constructor there may be no heap yet. */
-	if (!atomic_load_explicit(&t.constructed, memory_order_acquire) || !in_its_process() ||
-		!atomic_compare_exchange_strong(&t.state, &none, STARTING))
+	if (!atomic_load_explicit(&t.constructed, memory_order_acquire) || !in_its_process())
 		return;
-	rc = create();
-	atomic_store(&t.state, rc == 0 ? RUNNING : OVER);
+	/* A handler that wants the thread gone would wait for us. */
+	mask = lift_sys_block_signals();
+	if (atomic_compare_exchange_strong(&t.state, &none, STARTING)) {
+		rc = create();
+		atomic_store(&t.state, rc == 0 ? RUNNING : OVER);
+	}
+	lift_sys_restore_signals(mask);
 	if (rc < 0)
 		lift_log(LIFT_LOG_INFO, "no thread for promotion could be created (%d)", -rc);
 	errno = saved;
@@ -191,7 +194,7 @@ static void wait_until_gone(void)
 }
 
 /* Ends the thread; afterwards the state is `then`. True: there was one. */
-static bool stop(enum state then)
+static bool stop_masked(enum state then)
 {
 	for (;;) {
 		int is = atomic_load(&t.state);
@@ -216,6 +219,19 @@ static bool stop(enum state then)
 			return false;
 		}
 	}
+}
+
+static bool stop(enum state then)
+{
+	uint64_t mask;
+	bool was;
+
+	if (!in_its_process())
+		return false;
+	mask = lift_sys_block_signals(); /* as in start() */
+	was = stop_masked(then);
+	lift_sys_restore_signals(mask);
+	return was;
 }
 
 /* --- when --- */
@@ -327,14 +343,14 @@ void lift_worker_take_credentials(void)
 	order(ok ? LIFT_ORDER_NONE : LIFT_ORDER_STOP);
 }
 
-void lift_worker_after_credentials(void)
+/* Signals are blocked, as in start(). */
+static void hand_credentials_on(void)
 {
 	int running = RUNNING;
 	uid_t *u = t.uid;
 	gid_t *g = t.gid;
 
-	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed) ||
-		!in_its_process() || !atomic_compare_exchange_strong(&t.state, &running, STARTING))
+	if (!atomic_compare_exchange_strong(&t.state, &running, STARTING))
 		return;
 	t.nr_groups = lift_syscall(SYS_getgroups, MAX_GROUPS, (long)t.groups, 0, 0, 0, 0);
 	if (t.nr_groups >= 0 &&
@@ -346,6 +362,18 @@ void lift_worker_after_credentials(void)
 	while (atomic_load(&t.tid) && atomic_load(&t.orders.word) == LIFT_ORDER_CREDENTIALS)
 		(void)lift_sys_futex_wait(&t.orders.word, LIFT_ORDER_CREDENTIALS, 10);
 	atomic_store(&t.state, RUNNING);
+}
+
+void lift_worker_after_credentials(void)
+{
+	uint64_t mask;
+
+	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed) ||
+		!in_its_process())
+		return;
+	mask = lift_sys_block_signals();
+	hand_credentials_on();
+	lift_sys_restore_signals(mask);
 }
 
 void lift_worker_fork_child(void)
