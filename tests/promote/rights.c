@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A program that is large enough for a worker, waits for it, and then changes what it may do. All
+ * its threads have to have the same rights afterwards.
+ *
+ *   rights WHAT      prints "threads N", and "differs ..." where one has other rights
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/numa/where.h"
+
+/* What has to be the same for all threads. */
+static void rights_of(const char *task, char *to, size_t size)
+{
+	static const char *const names[] = {
+		"Uid:", "Gid:", "Groups:", "NoNewPrivs:", "Cap", "Seccomp:"};
+	char path[300];
+	char line[256];
+	FILE *f;
+
+	*to = '\0';
+	snprintf(path, sizeof(path), "/proc/self/task/%s/status", task);
+	f = fopen(path, "r");
+	while (f && fgets(line, sizeof(line), f))
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (strncmp(line, names[i], strlen(names[i])) == 0)
+				strncat(to, line, size - strlen(to) - 1);
+	if (f)
+		fclose(f);
+	for (char *p = to; *p; p++)
+		if (*p == '\n' || *p == '\t')
+			*p = ' ';
+}
+
+static void compare(void)
+{
+	char mine[1024];
+	char other[1024];
+	char self[16];
+	unsigned threads = 0;
+	DIR *d = opendir("/proc/self/task");
+
+	snprintf(self, sizeof(self), "%d", (int)getpid());
+	rights_of(self, mine, sizeof(mine));
+	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+		if (e->d_name[0] == '.')
+			continue;
+		threads++;
+		rights_of(e->d_name, other, sizeof(other));
+		if (other[0] && strcmp(mine, other) != 0)
+			printf("differs: %s; main thread %s\n", other, mine);
+	}
+	if (d)
+		closedir(d);
+	printf("threads %u\n", threads);
+}
+
+static void grow(void)
+{
+	enum { BYTES = 160 << 20, SECONDS = 3 };
+	char *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	time_t until = time(NULL) + SECONDS;
+
+	do
+		where_touch(p, BYTES, "mmap");
+	while (time(NULL) < until);
+}
+
+static void no_capabilities(void)
+{
+	struct __user_cap_header_struct h = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct none[2] = {{0}};
+
+	if (syscall(SYS_capset, &h, none))
+		where_die("capset");
+}
+
+static void child_ends(pid_t pid, const char *what)
+{
+	enum { TENTHS = 50 };
+	int status = 0;
+
+	if (pid < 0)
+		where_die(what);
+	for (int i = 0; i < TENTHS; i++) {
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+			return;
+		}
+		usleep(100000);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	printf("child hung\n");
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	pid_t pid;
+
+	grow();
+	if (strcmp(what, "setuid") == 0) {
+		gid_t groups[] = {1000, 101};
+
+		if (setgroups(2, groups) || setresgid(1000, 1000, 1000) ||
+			setresuid(1000, 1000, 1000))
+			where_die(what);
+	} else if (strcmp(what, "seteuid") == 0) {
+		if (setegid(1000) || seteuid(1000))
+			where_die(what);
+	} else if (strcmp(what, "raw") == 0) {
+		if (syscall(SYS_setresuid, 1000, 1000, 1000))
+			where_die(what);
+	} else if (strcmp(what, "capset") == 0) {
+		no_capabilities();
+	} else if (strcmp(what, "bounding") == 0) {
+		if (prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0))
+			where_die(what);
+	} else if (strcmp(what, "no-new-privs") == 0) {
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+			where_die(what);
+	} else if (strcmp(what, "unshare") == 0) {
+		if (unshare(CLONE_NEWUSER))
+			where_die(what);
+	} else if (strcmp(what, "raw-fork") == 0) {
+		pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+		if (pid == 0)
+			_exit(setgid(1000) || setuid(1000) ||
+				prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+		child_ends(pid, what);
+	} else if (strcmp(what, "vfork") == 0) {
+		pid = vfork();
+		if (pid == 0)
+			_exit(setgid(1000) || setuid(1000));
+		child_ends(pid, what);
+	} else if (strcmp(what, "leave") == 0) {
+		fflush(stdout);
+		syscall(SYS_exit, 0);
+	}
+	compare();
+	return 0;
+}

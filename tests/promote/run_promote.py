@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: MIT
+"""Promotion in the guest: programs whose memory is moved to and fro, and what must come of it.
+
+    run_promote.py --guest scripts/guest --library libnumalift.so --programs FOLDER --launch PROGRAM KERNEL
+
+One guest runs everything, on three-nodes: 0 and 1 are fast, 2 is slow. Exit status as for run_guest.py.
+"""
+import argparse
+import os
+import re
+import shlex
+import shutil
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'numa'))
+
+from guestrun import FOLDER, CannotRun, Failed, Guest, Tap  # noqa: E402
+import machines  # noqa: E402
+
+SLOW = 2
+KEYS = 34000
+BYTES = 3900
+SOCKET = '/tmp/memcached.sock'
+# The least of what happens to be hot fits, so pages go up and down all the time.
+CONSTANT = {'NUMALIFT_PROMOTE': 'on', 'NUMALIFT_FAST_LIMIT': '48M', 'NUMALIFT_BUDGET': '100%',
+            'NUMALIFT_WINDOW': '2M'}
+
+
+def last_word(step):
+    """What the worker said of itself last."""
+    said = [line for line in step.out + step.err if 'numalift: stats' in line]
+    return said[-1].split('stats ', 1)[1] if said else 'nothing'
+
+
+def text_of(step, name):
+    for line in step.need().out:
+        words = line.split()
+        if len(words) > 1 and words[0] == name:
+            return words[1]
+    raise Failed('printed no "%s" (status %s): %s' % (name, step.rc, ' / '.join((step.err + step.out)[-4:])))
+
+
+def equal(g, step, name, wanted):
+    def fn():
+        have = text_of(step, name)
+        if have != wanted:
+            raise Failed('%s instead of %s: %s' % (have, wanted, ' / '.join(step.err[:4])))
+        return have
+    g.check('%s: %s' % (step.title, name), fn)
+
+
+def at_least(g, step, name, least):
+    def fn():
+        have = int(text_of(step, name))
+        if have < least:
+            raise Failed('%d, and not %d; %s' % (have, least, last_word(step)))
+        return str(have)
+    g.check('%s: %s at least %d' % (step.title, name, least), fn)
+
+
+def fire(g, seconds, title, env, moves=True):
+    env = {'NUMALIFT_LOG': 'debug', **env}
+    step = g.shell('%s 2> /tmp/said; rc=$?; grep -v "^numalift: " /tmp/said | head -20 >&2; '
+                   'grep "^numalift: " /tmp/said | tail -12; exit $rc' % shlex.join(
+                       g.command(['fire', str(seconds), str(SLOW)], env=env)), title)
+    for name in 'wrong', 'bad-children', 'refused', 'astray', 'astray-late':
+        equal(g, step, name, '0')
+    equal(g, step, 'userfaultfd', 'works')
+    for name in ('up', 'down') if moves else ():
+        at_least(g, step, name, 200)
+    if not moves:
+        # the kernel's balancing may bring some up, but it does not take anything down
+        equal(g, step, 'down', '0')
+    g.measured.append(lambda: '%s: up %s, down %s, ops %s, checked %s, children %s; %s' % (
+        title, *(text_of(step, n) for n in ('up', 'down', 'ops', 'checked', 'children')), last_word(step)))
+
+
+NODES = 'sed -n "/ anon=/s/^/%s /p" /proc/$pid/numa_maps'
+
+
+def by_node(step, when):
+    ret = {}
+    for line in step.need().out:
+        if line.startswith(when + ' ') and ('file=' not in line or '/dev/zero' in line):
+            for node, pages in re.findall(r' N(\d+)=(\d+)', line):
+                ret[int(node)] = ret.get(int(node), 0) + int(pages)
+    if not ret:
+        raise Failed('no numa_maps (status %s): %s' % (step.rc, ' / '.join((step.err + step.out)[-4:])))
+    return ret
+
+
+def memcached(g, title, env=None, lift=True, through=None, passes=6, promoted=True, user=True):
+    """Filled while the fast nodes are full, then read."""
+    start = ['/usr/bin/memcached', '-t', '2', '-m', '300', '-s', SOCKET, '-a', '0777']
+    env = {'NUMALIFT_LOG': 'debug', **(env or {})}
+    if user:
+        line = shlex.join(g.command(start, uid=101, lift=lift, env=env, through=through))
+        find = 'pid=$!'
+    else:
+        # the parent daemonizes, and the child that stays changes its user
+        line = shlex.join(g.command(start + ['-d', '-u', 'nobody', '-P', '/tmp/memcached.pid'], uid=0,
+                                    lift=lift, env=env))
+        find = 'sleep 2; pid=$(cat /tmp/memcached.pid)'
+    load = '%s/mcreads %s %d %d' % (FOLDER, SOCKET, KEYS, BYTES)
+    step = g.shell('\n'.join([
+        'rm -f %s /tmp/full /tmp/memcached.pid' % SOCKET,
+        '%s/launch -e 0,1:40 -- /bin/sh -c "echo \\$\\$ > /tmp/full.1; mv /tmp/full.1 /tmp/full; '
+        'exec sleep 1000" & eater=$!' % FOLDER,
+        'while [ ! -e /tmp/full ]; do sleep 0.1; done',
+        '%s > /tmp/said 2>&1 &' % line,
+        find,
+        '%s fill' % load,
+        NODES % 'filled',
+        'kill -9 $eater $(cat /tmp/full); wait $eater 2> /dev/null',
+        '%s %d 3500; rc=$?' % (load, passes),
+        NODES % 'read',
+        'grep "^numalift: " /tmp/said | tail -4',
+        'kill $pid; wait $pid 2> /dev/null; exit $rc']), title)
+    equal(g, step, 'stored', str(KEYS))
+    equal(g, step, 'found', str(KEYS * passes))
+
+    def slow_at_first():
+        have = by_node(step, 'filled')
+        if have.get(SLOW, 0) < 0.6 * sum(have.values()):
+            raise Failed(str(have))
+        return str(have)
+    g.check('%s: is on the slow node when filled' % title, slow_at_first)
+
+    def fast_afterwards():
+        have = by_node(step, 'read')
+        share = 1 - have.get(SLOW, 0) / sum(have.values())
+        text = '%.1f %% on fast nodes (%s); %s' % (100 * share, have, last_word(step))
+        if share < 0.9 if promoted else share > 0.2:
+            raise Failed(text)
+        return text
+    g.check('%s: %s' % (title, 'is on fast nodes when read' if promoted else 'stays (control)'), fast_afterwards)
+
+
+def memcached_all(g):
+    path = shutil.which('memcached')
+    if not path:
+        g.skip('memcached', 'memcached is not installed')
+        return
+    g.files['/usr/bin/memcached'] = path
+    memcached(g, 'memcached')
+    memcached(g, 'memcached, NUMALIFT_PROMOTE=off', env={'NUMALIFT_PROMOTE': 'off'}, passes=2, promoted=False)
+    g.shell('cat /proc/sys/kernel/numa_balancing > /tmp/balancing; echo 2 > /proc/sys/kernel/numa_balancing; '
+            'echo 1 > /sys/kernel/mm/numa/demotion_enabled', 'kernel tiering on')
+    memcached(g, 'memcached, NUMALIFT_SAMPLER=kernel', env={'NUMALIFT_SAMPLER': 'kernel'})
+    if shutil.which('numactl'):
+        g.files['/usr/bin/numactl'] = shutil.which('numactl')
+        memcached(g, 'memcached under numactl --preferred=2', lift=False, passes=2, promoted=False,
+                  through=['/usr/bin/numactl', '--preferred=2'])
+    g.shell('cat /tmp/balancing > /proc/sys/kernel/numa_balancing; echo 0 > /sys/kernel/mm/numa/demotion_enabled',
+            'kernel tiering as before')
+
+
+def daemon(g):
+    path = shutil.which('memcached')
+    if path:
+        g.files['/usr/bin/memcached'] = path
+        memcached(g, 'memcached -d -u nobody', user=False)
+
+
+# What does not hold yet; to be emptied.
+KNOWN = ('raw', 'capset', 'bounding', 'leave')
+
+
+def rights(g):
+    for what in 'setuid', 'seteuid', 'raw', 'capset', 'bounding', 'no-new-privs', 'unshare', 'raw-fork', 'vfork', \
+            'leave':
+        step = g.shell('timeout -s KILL 12 %s' % shlex.join(g.command(['rights', what], uid=0)),
+                       'rights: ' + what)
+
+        def fn(step=step, what=what):
+            bad = [line for line in step.need().out if line.startswith(('differs', 'child hung'))]
+            if step.rc != 0 or bad:
+                text = 'status %d: %s' % (step.rc, ' / '.join(bad + step.err)[:300])
+                if what in KNOWN:
+                    return 'DOES NOT HOLD YET: ' + text
+                raise Failed(text)
+            return ' '.join(line for line in step.out if line.startswith(('threads', 'child')))
+        g.check('rights: %s: all threads have the same' % what, fn)
+        if what == 'no-new-privs':
+            equal(g, step, 'threads', '1')
+
+
+def cpuset(g):
+    """A fast node is taken away while pages move; from then on nothing goes there."""
+    step = g.shell('\n'.join([
+        'mkdir -p /sys/fs/cgroup/p; echo 0-2 > /sys/fs/cgroup/p/cpuset.mems; '
+        'echo 0 > /sys/fs/cgroup/p/cgroup.procs',
+        '( sleep 7; echo 1-2 > /sys/fs/cgroup/p/cpuset.mems ) &',
+        '%s 2> /tmp/said & pid=$!; sleep 13' % shlex.join(
+            g.command(['fire', '15', str(SLOW)], node=1, uid=1000, env=CONSTANT)),
+        NODES % 'later', 'wait $pid; rc=$?', 'grep -v "^numalift: " /tmp/said >&2', 'exit $rc']),
+        'a node is taken away by the cpuset')
+    equal(g, step, 'wrong', '0')
+
+    def fn():
+        have = by_node(step, 'later')
+        # what was bound to the node stays bound to it
+        if have.get(0, 0) > 600:
+            raise Failed(str(have))
+        return str(have)
+    g.check('%s: nothing is moved there' % step.title, fn)
+
+
+def mariadb(g):
+    """Constant moves below InnoDB, which checks its pages' sums, and all rows."""
+    found, why = machines.mariadb_folder(g)
+    if not found:
+        g.skip('MariaDB', why)
+        return
+    program, client, folder = found
+    g.files.update({'/usr/sbin/mariadbd': program, '/usr/bin/mariadb': client, '/var/lib/mysql': folder})
+    for name in 'english', 'charsets':
+        path = '/usr/share/mysql/' + name
+        if os.path.isdir(path):
+            g.files[path] = path
+    g.shell('chown -R mysql:mysql /var/lib/mysql', 'MariaDB data folder')
+    start = ['/usr/sbin/mariadbd', '--no-defaults', '--datadir=/var/lib/mysql', '--socket=/tmp/mysql.sock',
+             '--skip-networking', '--innodb-buffer-pool-size=96M', '--innodb-log-file-size=4M',
+             '--innodb-data-file-path=ibdata1:10M:autoextend', '--performance-schema=OFF',
+             '--innodb-flush-log-at-trx-commit=0', '--innodb-buffer-pool-dump-at-shutdown=OFF',
+             '--innodb-buffer-pool-load-at-startup=OFF', '--max-connections=10']
+    rows = 16384
+    sql = ['create database t', 'create table t.r (id int primary key auto_increment, v varchar(3000))',
+           'insert into t.r (v) values (repeat("v", 2000))']
+    sql += ['insert into t.r (v) select v from t.r'] * (rows.bit_length() - 1)
+    sql += ['update t.r set v = repeat(char(97 + id %% 26), 1000 + id %% 1000)'.replace('%%', '%')]
+    sql += ['select concat("n", count(*), ".", sum(v <> repeat(char(97 + id % 26), 1000 + id % 1000))) from t.r'] * 6
+    sql += ['check table t.r']
+    talk = '/usr/bin/mariadb --no-defaults -S /tmp/mysql.sock -u root -N'
+    env = {'NUMALIFT_LOG': 'debug', **CONSTANT}
+    step = g.shell('\n'.join([
+        '%s > /tmp/said 2>&1 & pid=$!' % shlex.join(g.command(start, uid=102, env=env)),
+        'n=0; until %s -e "select 1" > /tmp/first 2>&1; do n=$((n + 1)); [ $n -lt 300 ] || exit 1; '
+        'kill -0 $pid || exit 1; usleep 200000; done' % talk,
+        "%s -e '%s'; rc=$?" % (talk, '; '.join(sql)),
+        'grep "^numalift: " /tmp/said | tail -3',
+        'grep -v "^numalift: " /tmp/said | grep -i error >&2',
+        'kill $pid; wait $pid; exit $rc']), 'MariaDB while pages move')
+
+    def fn():
+        good = [line for line in step.need().out if line == 'n%d.0' % rows]
+        if step.rc != 0 or len(good) != 6 or not any('check\tstatus\tOK' in line for line in step.out) or step.err:
+            raise Failed('status %d: %s' % (step.rc, ' / '.join(step.out[-8:] + step.err[-4:])[:600]))
+        return '%d rows six times; %s' % (rows, last_word(step))
+    g.check('%s: all rows are right' % step.title, fn)
+
+    def moved():
+        found = re.findall(r'promoted=(\d+) demoted=(\d+)', last_word(step))
+        if not found or int(found[0][0]) == 0 or int(found[0][1]) == 0:
+            raise Failed('nothing moved: ' + last_word(step))
+        return '%s up, %s down' % found[0]
+    g.check('%s: pages moved' % step.title, moved)
+
+
+PARTS = {
+    'fire': lambda g: fire(g, g.settings.seconds, 'under fire', CONSTANT),
+    'track': lambda g: fire(g, 6, 'tracked only', {**CONSTANT, 'NUMALIFT_PROMOTE': 'track'}, moves=False),
+    'cpuset': cpuset,
+    'rights': rights,
+    'memcached': memcached_all,
+    'daemon': daemon,
+    'mariadb': mariadb,
+}
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument('--guest', required=True)
+    p.add_argument('--library', required=True)
+    p.add_argument('--programs', required=True)
+    p.add_argument('--launch', required=True)
+    p.add_argument('--seconds', type=int, default=20, help='under fire')
+    p.add_argument('--verbose', action='store_true')
+    p.add_argument('kernel')
+    p.add_argument('part', nargs='*', choices=[[], *PARTS])
+    args = p.parse_args()
+    args.guest = os.path.abspath(args.guest)
+    args.library = os.path.abspath(args.library)
+    args.timeout = 800
+    args.scratch = os.path.abspath(os.path.join(os.path.dirname(args.launch)))
+    args.programs = {n: os.path.join(os.path.abspath(args.programs), n) for n in ('fire', 'mcreads', 'rights')}
+    args.programs['launch'] = os.path.abspath(args.launch)
+    ci = os.environ.get('CI') == 'true'
+    tap = Tap()
+    sys.stdout.reconfigure(line_buffering=True)
+    guest = Guest('three-nodes', args.kernel, args)
+    for name, build in PARTS.items():
+        if not args.part or name in args.part:
+            build(guest)
+    begun = time.monotonic()
+    try:
+        trouble = guest.boot()
+    except CannotRun as e:
+        print('# no guest: %s' % e)
+        return 1 if ci else 77
+    tap.note('%s: %d steps in %.0f s' % (args.kernel, len(guest.steps), time.monotonic() - begun))
+    guest.evaluate(tap)
+    if trouble:
+        tap.result(False, 'three-nodes', trouble)
+    for line in guest.notes():
+        tap.note(line)
+    print('1..%d' % tap.number)
+    if tap.failed:
+        print('# %d of %d checks failed' % (len(tap.failed), tap.number))
+    return 1 if tap.failed or (tap.skipped and ci) else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
