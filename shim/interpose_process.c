@@ -23,19 +23,6 @@
 #include "shim/os/sys.h"
 #include "shim/worker.h"
 
-/* The kernel takes a thread off its process a moment after it has told those that wait for it. */
-static long until_alone(long nr, long a, long b)
-{
-	enum { TRIES = 200 };
-	long ret = lift_syscall(nr, a, b, 0, 0, 0, 0);
-
-	for (int i = 0; ret == -EINVAL && i < TRIES; i++) {
-		lift_sys_yield();
-		ret = lift_syscall(nr, a, b, 0, 0, 0, 0);
-	}
-	return ret;
-}
-
 long lift_ns_call(long nr, long a, long b)
 {
 	bool alone = nr == SYS_setns ||
@@ -44,7 +31,7 @@ long lift_ns_call(long nr, long a, long b)
 
 	if (!alone || !lift_worker_pause())
 		return lift_syscall(nr, a, b, 0, 0, 0, 0);
-	ret = until_alone(nr, a, b);
+	ret = lift_syscall(nr, a, b, 0, 0, 0, 0);
 	lift_worker_resume();
 	return ret;
 }

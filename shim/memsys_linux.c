@@ -111,7 +111,7 @@ static uint64_t low_bytes(uint64_t total_bytes)
 static bool node_allowed(int node)
 {
 	struct lift_proc_status st;
-	long n = lift_sys_read_file("/proc/self/status", text, sizeof(text));
+	long n = lift_sys_read_file("/proc/thread-self/status", text, sizeof(text));
 
 	if (n < 0)
 		return true;

@@ -63,7 +63,8 @@ static struct {
 	bool ready; /* promote has its records */
 	struct lift_promote promote;
 	struct lift_work work;
-	struct lift_range own[3]; /* not to be tracked: records, lists, stack */
+	struct lift_range own[3]; /* not to be tracked: lists, records, stack */
+	struct lift_range own_sorted[3];
 	size_t nr_own;
 	void *records;
 	size_t records_bytes;
@@ -456,7 +457,7 @@ static int make_records(void)
 	mappings = lift_os_number("/proc/sys/vm/max_map_count", 65530);
 	if (mappings > 1 << 20)
 		mappings = 1 << 20;
-	rc = lift_tracked_open(tight ? 1 << 12 : mappings);
+	rc = lift_tracked_open(tight ? 1 << 12 : mappings, &w.own[0]);
 	if (rc < 0)
 		return rc;
 	w.records_bytes = lift_heat_bytes(chunks, chunks) + w.max_armed * sizeof(*w.armed);
@@ -476,22 +477,25 @@ static int make_records(void)
 	if (lift_config_now()->window_bytes != LIFT_WINDOW_AUTO)
 		lift_window_fix(
 			&w.promote.window, (unsigned)(lift_config_now()->window_bytes / PAGE));
-	w.own[0] = (struct lift_range){(uintptr_t)at, (uintptr_t)at + w.records_bytes};
-	w.nr_own = 1;
+	w.own[1] = (struct lift_range){(uintptr_t)at, (uintptr_t)at + w.records_bytes};
 	return 0;
 }
 
-/* The worker's own stack: it would only watch itself. */
+/* The worker's stack, which is another one each time: it would only watch itself. */
 static void leave_stack_out(void)
 {
 	enum { AROUND = 64 << 10 };
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0) & ~(PAGE - 1);
-	struct lift_range stack = {here - AROUND, here + AROUND};
-	size_t at = stack.start < w.own[0].start ? 0 : 1;
 
-	w.own[1] = w.own[0];
-	w.own[at] = stack;
-	w.nr_own = 2;
+	w.own[2] = (struct lift_range){here - AROUND, here + AROUND};
+	w.nr_own = 0;
+	for (size_t i = 0; i < 3; i++) {
+		size_t at = w.nr_own++;
+
+		for (; at > 0 && w.own_sorted[at - 1].start > w.own[i].start; at--)
+			w.own_sorted[at] = w.own_sorted[at - 1];
+		w.own_sorted[at] = w.own[i];
+	}
 }
 
 /* --- what is tracked --- */
@@ -525,8 +529,7 @@ static void come_filtered(struct lift_range r)
 				if (next > piece.end)
 					next = piece.end;
 				if (!lift_heat_find(&w.promote.heat, at))
-					lift_promote_add(
-						&w.promote, (struct lift_range){at, next});
+					lift_promote_add(&w.promote, (struct lift_range){at, next});
 				i = (next - piece.start) / PAGE - 1;
 			}
 		}
@@ -556,7 +559,7 @@ static bool sync_tracked(void)
 				    now - w.tracked_at < w.tracked_ns * MAPS_SHARE))
 		return true;
 	w.fixed_changes = lift_place_fixed_changes();
-	rc = lift_tracked_read(w.own, w.nr_own, &w.tracked);
+	rc = lift_tracked_read(w.own_sorted, w.nr_own, &w.tracked);
 	w.tracked_at = w.sys->now(w.sys->ctx);
 	if (rc < 0)
 		return true; /* what is known stays right or is found out when it is used */
@@ -1094,8 +1097,6 @@ static void open_early(void)
 {
 	if (lift_syscall(SYS_geteuid, 0, 0, 0, 0, 0, 0) == 0 && choose_sampler())
 		w.no_pagemap = lift_pagemap_open(&w.pagemap) < 0;
-	atomic_store(&w.orders->opened, 1);
-	lift_sys_futex_wake(&w.orders->opened, 1);
 }
 
 void lift_promoter_run(struct lift_orders *orders)

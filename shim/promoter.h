@@ -20,18 +20,17 @@
 enum lift_order {
 	LIFT_ORDER_NONE,
 	LIFT_ORDER_STOP,
-	LIFT_ORDER_CREDENTIALS, /* call lift_worker_take_credentials(), which takes the order back */
+	LIFT_ORDER_CREDENTIALS, /* call lift_worker_take_credentials(), which takes the order back
+				 */
 };
 
 struct lift_orders {
 	_Atomic uint32_t word; /* enum lift_order; woken when it changes */
-	_Atomic uint32_t opened;
 };
 
 /*
  * On the worker thread, signals blocked. Returns soon after the order to stop, or by itself when
- * there is nothing to be done in this process. May be run again. `opened` becomes 1, and is woken,
- * when all is open that needs the privileges the process has at its start.
+ * there is nothing to be done in this process. May be run again.
  */
 void lift_promoter_run(struct lift_orders *orders);
 

@@ -32,7 +32,7 @@ static int dirty_open(void)
 	int rc = 0;
 
 	if (lift_fd_get(&clear_refs) < 0)
-		rc = lift_fd_open(&clear_refs, "/proc/self/clear_refs", O_WRONLY);
+		rc = lift_fd_open(&clear_refs, "/proc/thread-self/clear_refs", O_WRONLY);
 	if (rc == 0 && lift_fd_get(&pagemap) < 0)
 		rc = lift_pagemap_open(&pagemap);
 	return rc;
@@ -135,7 +135,7 @@ static int dirty_collect(
 		if (rc < 0)
 			return rc;
 	}
-	rc = lift_lines_open(&l, "/proc/self/smaps", -1, lines, sizeof(lines));
+	rc = lift_lines_open(&l, "/proc/thread-self/smaps", -1, lines, sizeof(lines));
 	if (rc < 0)
 		return rc;
 	while (i < nr && (rc = lift_lines_next(&l, &line)) > 0) {
@@ -185,7 +185,7 @@ static int dirty_probe(void)
 	if (lift_syserr(at))
 		return (int)at;
 	*(volatile char *)at = 1;
-	rc = lift_fd_open(&clear, "/proc/self/clear_refs", O_WRONLY);
+	rc = lift_fd_open(&clear, "/proc/thread-self/clear_refs", O_WRONLY);
 	if (rc == 0)
 		rc = lift_pagemap_open(&map);
 	if (rc == 0) {

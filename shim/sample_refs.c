@@ -37,8 +37,8 @@
 #define SCRATCH_PAGES 64
 #define AGE_STEP ((uintptr_t)64 << 20)
 
-#define CLEAR_REFS "/proc/self/clear_refs"
-#define SMAPS "/proc/self/smaps"
+#define CLEAR_REFS "/proc/thread-self/clear_refs"
+#define SMAPS "/proc/thread-self/smaps"
 
 /* A mark of regions: their bits were cleared when last armed. */
 #define ARMED LIFT_SPLIT_MARK_2
@@ -180,7 +180,7 @@ static int age_part(void *arg, struct lift_range part, const struct lift_maps_li
 static uint64_t resident_bytes(void)
 {
 	char text[128];
-	long n = lift_sys_read_file("/proc/self/statm", text, sizeof(text));
+	long n = lift_sys_read_file("/proc/thread-self/statm", text, sizeof(text));
 	uint64_t pages = 0;
 	const char *second = n > 0 ? strchr(text, ' ') : NULL;
 	const char *end = second ? strchr(second + 1, ' ') : NULL;

@@ -56,10 +56,10 @@ struct telling {
 	void *arg;
 	bool idle_too;
 	int rc;
-	uint64_t bytes[LIFT_WP_HUGE + 1];  /* of the region, of each kind */
-	uint32_t rest;                     /* the part of what was not written that was read */
-	uint32_t next_part;                /* of what is not told yet, likewise */
-	struct lift_sample next;           /* not told yet: it may go on */
+	uint64_t bytes[LIFT_WP_HUGE + 1]; /* of the region, of each kind */
+	uint32_t rest;                    /* the part of what was not written that was read */
+	uint32_t next_part;               /* of what is not told yet, likewise */
+	struct lift_sample next;          /* not told yet: it may go on */
 };
 
 static void count(void *arg, struct lift_range pages, enum lift_wp_kind kind)

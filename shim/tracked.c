@@ -22,31 +22,27 @@ static struct list fixed;  /* what placement knows to be somebody's own choice *
 static size_t max_ranges;  /* of each list */
 static char lines[4096];
 
-static int reserve(struct list *l, size_t max)
+int lift_tracked_open(size_t max, struct lift_range *ret)
 {
-	long at = lift_sys_mmap(NULL, max * sizeof(*l->range), PROT_READ | PROT_WRITE,
+	static struct lift_range memory;
+	size_t bytes = 3 * max * sizeof(struct lift_range);
+	long at;
+
+	*ret = memory;
+	if (max_ranges)
+		return 0;
+	at = lift_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (lift_syserr(at))
 		return (int)at;
-	(void)lift_sys_madvise((void *)at, max * sizeof(*l->range), MADV_NOHUGEPAGE);
-	l->range = (struct lift_range *)at;
+	(void)lift_sys_madvise((void *)at, bytes, MADV_NOHUGEPAGE);
+	now.range = (struct lift_range *)at;
+	before.range = now.range + max;
+	fixed.range = before.range + max;
+	memory = (struct lift_range){(uintptr_t)at, (uintptr_t)at + bytes};
+	max_ranges = max;
+	*ret = memory;
 	return 0;
-}
-
-int lift_tracked_open(size_t max)
-{
-	int rc = 0;
-
-	if (max_ranges)
-		return 0;
-	rc = reserve(&now, max);
-	if (rc == 0)
-		rc = reserve(&before, max);
-	if (rc == 0)
-		rc = reserve(&fixed, max);
-	if (rc == 0)
-		max_ranges = max;
-	return rc;
 }
 
 static bool starts_with(const struct lift_text *t, const char *s)
@@ -130,8 +126,8 @@ static int read_mappings(struct out *o, bool whole)
 	struct lift_text line;
 	bool wanted = false;
 	uintptr_t behind = 0;
-	int rc = lift_lines_open(
-		&l, whole ? "/proc/self/smaps" : "/proc/self/maps", -1, lines, sizeof(lines));
+	int rc = lift_lines_open(&l, whole ? "/proc/thread-self/smaps" : "/proc/self/maps", -1,
+		lines, sizeof(lines));
 
 	if (rc < 0)
 		return rc;
@@ -170,7 +166,7 @@ static bool something_locked(void)
 {
 	char buf[4096];
 	uint64_t kib = 0;
-	long n = lift_sys_read_file("/proc/self/status", buf, sizeof(buf));
+	long n = lift_sys_read_file("/proc/thread-self/status", buf, sizeof(buf));
 
 	return n > 0 && lift_parse_named_u64(buf, (size_t)n, "VmLck", &kib) == 0 && kib > 0;
 }

@@ -21,8 +21,11 @@ struct lift_tracked {
 	uint64_t bytes;
 };
 
-/* Address space for so many ranges of each list; before anything else here. 0 or -errno. */
-int lift_tracked_open(size_t max);
+/*
+ * Address space for lists of so many ranges, before anything else here, and in *ret where that is,
+ * which is not to be tracked either. 0 or -errno.
+ */
+int lift_tracked_open(size_t max, struct lift_range *ret);
 
 /*
  * Never counts memory in `own` (the worker's records and stack). 0, or -errno when /proc cannot

@@ -198,9 +198,8 @@ static long remap_once(void *old, size_t old_len, size_t new_len, int flags, voi
 	long ret = lift_sys_mremap(old, old_len, new_len, flags, new_addr);
 
 	if (ret == -EFAULT &&
-		(was_whole ||
-			((watched || (tracked && lift_place_cut_up((uintptr_t)old, keep))) &&
-				has_no_hole((uintptr_t)old, whole_pages(keep)))))
+		(was_whole || ((watched || (tracked && lift_place_cut_up((uintptr_t)old, keep))) &&
+				      has_no_hole((uintptr_t)old, whole_pages(keep)))))
 		ret = remap_pieces((uintptr_t)old, whole_pages(keep), whole_pages(new_len), flags,
 			(uintptr_t)new_addr);
 	if (!tracked)

@@ -15,6 +15,7 @@
 #include "shim/heap.h"
 #include "shim/lifecycle.h"
 #include "shim/log.h"
+#include "shim/os/pagemap.h"
 #include "shim/os/rawsys.h"
 #include "shim/os/sys.h"
 #include "shim/promoter.h"
@@ -148,7 +149,6 @@ static int create(void)
 	if (rc < 0)
 		return rc;
 	atomic_store(&t.orders.word, LIFT_ORDER_NONE);
-	atomic_store(&t.orders.opened, 0);
 	rc = clone(run, stack, flags, NULL, &t.tid, pointer, &t.tid) < 0 ? -errno : 0;
 	if (rc < 0)
 		unmap_memory();
@@ -186,11 +186,15 @@ static void order(enum lift_order what)
 /* The kernel wakes as if the word were shared with other processes. */
 static void wait_until_gone(void)
 {
-	uint32_t tid;
+	uint32_t tid = atomic_load(&t.tid);
+	uint32_t gone = tid;
 
-	while ((tid = atomic_load(&t.tid)) != 0)
+	for (; tid != 0; tid = atomic_load(&t.tid))
 		(void)lift_syscall(SYS_futex, (long)&t.tid, FUTEX_WAIT, (long)tid, 0, 0, 0);
 	unmap_memory();
+	/* Its memory is free by now, but it is counted among the threads for a moment more. */
+	while (gone && lift_syscall(SYS_tgkill, lift_sys_getpid(), (long)gone, 0, 0, 0, 0) == 0)
+		lift_sys_yield();
 }
 
 /* Ends the thread; afterwards the state is `then`. True: there was one. */
@@ -324,10 +328,13 @@ void lift_worker_before_credentials(void)
 {
 	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed) || !in_its_process())
 		return;
-	start();
-	/* Not for long: it may be that nothing can be opened at all. */
-	for (int ms = 0; ms < 200 && !atomic_load(&t.orders.opened) && atomic_load(&t.tid); ms++)
-		(void)lift_sys_futex_wait(&t.orders.opened, 0, 1);
+	/*
+	 * A worker that runs has opened it. Small programs do this by the thousand, so none is
+	 * started for it.
+	 */
+	if (atomic_load_explicit(&t.state, memory_order_relaxed) == NONE &&
+		lift_syscall(SYS_geteuid, 0, 0, 0, 0, 0, 0) == 0)
+		lift_pagemap_open_early();
 }
 
 void lift_worker_take_credentials(void)
@@ -368,8 +375,7 @@ void lift_worker_after_credentials(void)
 {
 	uint64_t mask;
 
-	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed) ||
-		!in_its_process())
+	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed) || !in_its_process())
 		return;
 	mask = lift_sys_block_signals();
 	hand_credentials_on();
@@ -388,6 +394,7 @@ void lift_worker_fork_child(void)
 		lift_promoter_forked();
 		unmap_memory();
 	}
+	lift_pagemap_forked();
 	atomic_store(&t.tid, 0);
 	atomic_store(&t.state, NONE);
 	if (atomic_exchange(&t.mapped, 0) < MAPPED_ENOUGH)

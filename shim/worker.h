@@ -63,10 +63,7 @@ void lift_worker_end(void);
 /* A sandbox goes up: a call that only the worker makes may be the end of the program. */
 void lift_worker_sandboxed(void);
 
-/*
- * The program is about to give up privileges: what only they can open is opened now. The worker is
- * started if need be, and waits for the program to grow.
- */
+/* The program is about to give up privileges: what only they can open is opened now. */
 void lift_worker_before_credentials(void);
 /* And has done so, or not: the worker takes over what the calling thread has now. */
 void lift_worker_after_credentials(void);

@@ -82,7 +82,7 @@ int lift_maps_parts(const struct lift_range *ranges, size_t nr, char *buf, size_
 	struct lift_text line;
 	uintptr_t behind = 0;
 	size_t i = 0;
-	int rc = lift_lines_open(&l, "/proc/self/maps", -1, buf, size);
+	int rc = lift_lines_open(&l, "/proc/thread-self/maps", -1, buf, size);
 
 	if (rc < 0)
 		return rc;

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 
 #include "shim/os/rawsys.h"
+#include "shim/os/sys.h"
 
 #define PAGE 4096
 
@@ -54,9 +55,38 @@ static_assert(
 		offsetof(struct lift_page_region, is) == offsetof(struct page_region, categories),
 	"the kernel's layout");
 
+static struct lift_fd early;
+
 int lift_pagemap_open(struct lift_fd *ret)
 {
-	return lift_fd_open(ret, "/proc/self/pagemap", O_RDONLY);
+	int rc = lift_fd_open(ret, "/proc/thread-self/pagemap", O_RDONLY);
+	struct lift_fd got;
+	int fd;
+
+	if (rc != -EACCES || early.nr == 0)
+		return rc;
+	fd = lift_sys_borrow_fd(early.nr - 1);
+	if (fd < 0 || lift_fd_adopt(&got, fd) < 0)
+		return rc;
+	/* The program may have closed it and have something else by this number. */
+	if (got.dev != early.dev || got.ino != early.ino) {
+		lift_fd_close(&got);
+		return rc;
+	}
+	*ret = got;
+	return 0;
+}
+
+void lift_pagemap_open_early(void)
+{
+	/* The process's: this thread may end. */
+	if (lift_fd_get(&early) < 0)
+		(void)lift_fd_open(&early, "/proc/self/pagemap", O_RDONLY);
+}
+
+void lift_pagemap_forked(void)
+{
+	lift_fd_close(&early);
 }
 
 static long scan(int fd, struct pm_scan_arg *arg)

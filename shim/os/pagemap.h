@@ -33,8 +33,19 @@ struct lift_pagemap_ask {
 	uint64_t tell; /* which of them the answer distinguishes; not 0 */
 };
 
-/* 0 or -errno; -EACCES in a process that changed its user. */
+/*
+ * 0 or -errno; -EACCES in a process that changed its user, unless it was opened early. The thread's
+ * own file, for the process's has nothing in it once its first thread has ended.
+ */
 int lift_pagemap_open(struct lift_fd *ret);
+
+/*
+ * For a process that is about to change its user: a descriptor is kept in the calling thread's
+ * table, and lift_pagemap_open() of a thread with another table borrows it.
+ */
+void lift_pagemap_open_early(void);
+/* In the child of a fork: it is the parent's memory that it tells about. Async-signal-safe. */
+void lift_pagemap_forked(void);
 
 /*
  * Fills up to nr regions, ascending and merged, and says in *ret_end how far it got, which is the

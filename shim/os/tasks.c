@@ -83,7 +83,7 @@ void lift_tasks_close(struct lift_tasks *t)
 uint64_t lift_os_resident_bytes(void)
 {
 	char buf[128];
-	long n = lift_sys_read_file("/proc/self/statm", buf, sizeof(buf));
+	long n = lift_sys_read_file("/proc/thread-self/statm", buf, sizeof(buf));
 	uint64_t pages;
 
 	/* It may be some 64 pages per CPU behind: the kernel sums it up lazily. */

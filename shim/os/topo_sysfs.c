@@ -174,7 +174,7 @@ void lift_os_refresh_free(struct lift_topology *topo)
 int lift_os_mems_allowed(struct lift_nodeset *ret, unsigned *ret_seccomp)
 {
 	struct lift_proc_status st;
-	long n = lift_sys_read_file("/proc/self/status", file, sizeof(file));
+	long n = lift_sys_read_file("/proc/thread-self/status", file, sizeof(file));
 
 	if (n < 0)
 		return (int)n;
