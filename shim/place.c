@@ -17,8 +17,8 @@
 #include "shim/os/rawsys.h"
 #include "shim/os/sys.h"
 #include "shim/os/topo_sysfs.h"
-#include "shim/promoter.h"
 #include "shim/registry.h"
+#include "shim/worker.h"
 
 #define PAGE ((size_t)4096)
 #define TMPFS_MAGIC_NR 0x01021994
@@ -772,12 +772,14 @@ static bool unbind_all(bool chunks_only)
 
 void lift_place_thread_policy(int mode)
 {
-	if ((mode & ~LIFT_MPOL_F_MASK) == LIFT_MPOL_DEFAULT || !lift_registry_enter())
+	bool none = (mode & ~LIFT_MPOL_F_MASK) == LIFT_MPOL_DEFAULT;
+
+	lift_worker_policy(!none);
+	if (none || !lift_registry_enter())
 		return;
 	(void)unbind_all(false);
 	(void)lift_apart_give_back();
 	lift_registry_leave();
-	lift_promoter_keep_off();
 }
 
 bool lift_place_give_mappings_back(void)

@@ -57,7 +57,7 @@ void lift_place_remapped(
 /* The program bound a range itself: it is its own from now on. */
 void lift_place_range_taken(uintptr_t start, size_t len);
 /*
- * The calling thread has a memory policy of its own now (mode is not MPOL_DEFAULT): what was bound
+ * The calling thread has this memory policy now. If it is one of its own: what was bound
  * for placement's sake is unbound again, so that the policy decides about every page not yet
  * touched.
  */

@@ -862,12 +862,21 @@ static bool move(void)
 	return true;
 }
 
+/* NULL: pages are moved. */
+static const char *why_not_moved(void)
+{
+	if (!w.reason && atomic_load_explicit(&keep_off, memory_order_relaxed))
+		return "the program sets memory policies of its own";
+	return w.reason;
+}
+
 /* --- statistics --- */
 
 static void publish(bool always)
 {
 	const struct lift_promote_stats *s = &w.promote.stats;
 	const struct lift_schedule *d = &w.promote.schedule;
+	const char *reason = why_not_moved();
 	uint64_t here[LIFT_SLOTS];
 	uint64_t now = w.sys->now(w.sys->ctx);
 
@@ -876,19 +885,19 @@ static void publish(bool always)
 	w.published_at = now;
 	memset(&stats, 0, sizeof(stats));
 	stats.state = w.sampler == NULL ? LIFT_STATS_OFF : LIFT_STATS_WAITING;
-	stats.mode = w.reason ? LIFT_STATS_MODE_TRACK : LIFT_STATS_MODE_ON;
+	stats.mode = reason ? LIFT_STATS_MODE_TRACK : LIFT_STATS_MODE_ON;
 	stats.uptime_ns = now - w.began_at;
 	stats.budget_ppm = lift_config_now()->budget_ppm;
 	stats.fast_limit_bytes = lift_config_now()->fast_limit_bytes;
 	stats.worker_cpu_ns = w.cpu_base + lift_sys_thread_cpu_ns();
 	if (w.sampler)
 		memcpy(stats.sampler, w.sampler->name, strlen(w.sampler->name) + 1);
-	if (w.reason)
-		memcpy(stats.reason, w.reason, strlen(w.reason) + 1);
+	if (reason)
+		memcpy(stats.reason, reason, strlen(reason) + 1);
 	stats.nr_nodes = w.now.nr_nodes;
 	if (w.ready) {
 		if (d->pace == LIFT_PACE_FULL)
-			stats.state = w.reason ? LIFT_STATS_TRACKING : LIFT_STATS_PROMOTING;
+			stats.state = reason ? LIFT_STATS_TRACKING : LIFT_STATS_PROMOTING;
 		else if (d->pace == LIFT_PACE_SETTLED)
 			stats.state = LIFT_STATS_SETTLED;
 		stats.period_ns = d->period_ns;
@@ -985,9 +994,7 @@ static bool promote(void)
 		spent = lift_sys_thread_cpu_ns() - w.move_ns;
 		lift_promote_spent(&w.promote, spent - w.spent_at);
 		w.spent_at = spent;
-		if (atomic_load_explicit(&keep_off, memory_order_relaxed) && !w.reason)
-			w.reason = "the program sets memory policies of its own";
-		w.promote.track_only = w.promote.track_only || w.reason != NULL;
+		w.promote.track_only = why_not_moved() != NULL;
 		step = lift_promote_step(&w.promote, &w.now, &w.work);
 		if (step == LIFT_STEP_ARM) {
 			gather();
@@ -1139,9 +1146,9 @@ void lift_promoter_run(struct lift_orders *orders)
 	finish();
 }
 
-void lift_promoter_keep_off(void)
+void lift_promoter_keep_off(bool yes)
 {
-	atomic_store_explicit(&keep_off, true, memory_order_relaxed);
+	atomic_store_explicit(&keep_off, yes, memory_order_relaxed);
 }
 
 void lift_promoter_forked(void)

@@ -35,10 +35,10 @@ struct lift_orders {
 void lift_promoter_run(struct lift_orders *orders);
 
 /*
- * Any thread, async-signal-safe: the program has set a memory policy of its own for a thread, so
- * it is not known any more which memory it has placed itself. Nothing is moved from now on.
+ * Any thread, async-signal-safe: whether the program has a memory policy of its own for some
+ * thread, so that it is not known which memory it has placed itself. Nothing is moved meanwhile.
  */
-void lift_promoter_keep_off(void);
+void lift_promoter_keep_off(bool yes);
 
 /* In the child of a fork: forgets the parent's state. Async-signal-safe. */
 void lift_promoter_forked(void);

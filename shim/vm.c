@@ -140,6 +140,7 @@ static long remap_pieces(uintptr_t old, size_t keep, size_t new_len, int flags, 
 {
 	size_t grow = new_len - keep;
 	uintptr_t last = old + keep - PAGE;
+	bool reserved;
 	size_t there;
 	uintptr_t to;
 	long ret;
@@ -154,16 +155,18 @@ static long remap_pieces(uintptr_t old, size_t keep, size_t new_len, int flags, 
 	}
 	/*
 	 * The kernel has unmapped a fixed target already, but for what it has moved there: what
-	 * another thread has got in the rest meanwhile must not be overwritten.
+	 * another thread has got in the rest meanwhile must not be overwritten. Since 6.17 it may
+	 * not have come to that: then the target is still what the program gives up.
 	 */
 	there = flags & MREMAP_FIXED ? gone(old, keep) : 0;
 	ret = lift_sys_mmap((void *)(fixed + there), new_len - there, PROT_NONE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
 			(flags & MREMAP_FIXED ? MAP_FIXED_NOREPLACE : 0),
 		-1, 0);
-	if (lift_syserr(ret))
+	reserved = !lift_syserr(ret);
+	if (!reserved && (ret != -EEXIST || !has_no_hole(fixed + there, new_len - there)))
 		return ret == -EEXIST ? -EFAULT : ret;
-	to = (uintptr_t)ret - there;
+	to = reserved ? (uintptr_t)ret - there : fixed;
 	ret = move_pieces(old, keep - PAGE, to, flags);
 	if (ret == 0) {
 		/* The last page takes the growth along; it is always within one mapping. */
@@ -174,7 +177,8 @@ static long remap_pieces(uintptr_t old, size_t keep, size_t new_len, int flags, 
 			(void)move_pieces(to, keep - PAGE, old, 0);
 	}
 	if (lift_syserr(ret)) {
-		(void)lift_sys_munmap((void *)to, new_len);
+		if (reserved)
+			(void)lift_sys_munmap((void *)to, new_len);
 		return ret;
 	}
 	return (long)to;

@@ -18,6 +18,7 @@
 #include "shim/os/pagemap.h"
 #include "shim/os/rawsys.h"
 #include "shim/os/sys.h"
+#include "shim/os/tasks.h"
 #include "shim/promoter.h"
 #include "shim/thread.h"
 
@@ -277,11 +278,19 @@ void lift_worker_constructed(void)
 		start();
 }
 
+/*
+ * What is mapped at once in one piece will be used. Else it takes memory to be there: a heap maps
+ * more than it needs.
+ */
 void lift_worker_count(size_t len)
 {
-	size_t all = atomic_fetch_add_explicit(&t.mapped, len, memory_order_relaxed) + len;
+	size_t before = atomic_fetch_add_explicit(&t.mapped, len, memory_order_relaxed);
+	size_t all = before + len;
 
-	if (all >= MAPPED_ENOUGH && atomic_load_explicit(&t.state, memory_order_relaxed) == NONE)
+	if (atomic_load_explicit(&t.state, memory_order_relaxed) != NONE || all < MAPPED_ENOUGH)
+		return;
+	if (len >= MAPPED_ENOUGH || (before / LIFT_GRANULE != all / LIFT_GRANULE &&
+					    lift_os_resident_bytes() >= MAPPED_ENOUGH / 2))
 		start();
 }
 
@@ -316,6 +325,21 @@ void lift_worker_end(void)
 		return;
 	atomic_store_explicit(&lift_worker_possible, false, memory_order_relaxed);
 	(void)stop(OVER);
+}
+
+void lift_worker_policy(bool own)
+{
+	enum { LITTLE = 16 << 20 };
+	static _Atomic bool is_own;
+	static _Atomic size_t mapped_at;
+	static _Atomic bool for_good;
+	size_t now = atomic_load_explicit(&t.mapped, memory_order_relaxed);
+
+	if (own && !atomic_exchange(&is_own, true))
+		atomic_store(&mapped_at, now);
+	else if (!own && atomic_exchange(&is_own, false) && now - atomic_load(&mapped_at) > LITTLE)
+		atomic_store(&for_good, true);
+	lift_promoter_keep_off(own || atomic_load(&for_good));
 }
 
 void lift_worker_sandboxed(void)

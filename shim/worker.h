@@ -60,6 +60,12 @@ void lift_worker_resume(void);
 /* Ends it for good in this process. */
 void lift_worker_end(void);
 
+/*
+ * A thread has a memory policy of its own now, or none any more: while there is one nothing is
+ * moved, and never again if much was mapped meanwhile. (libnuma's constructor sets one to try it.)
+ */
+void lift_worker_policy(bool own);
+
 /* A sandbox goes up: a call that only the worker makes may be the end of the program. */
 void lift_worker_sandboxed(void);
 

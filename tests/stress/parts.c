@@ -31,7 +31,6 @@
 #include "shim/os/sys.h"
 #include "shim/os/topo_sysfs.h"
 #include "shim/place.h"
-#include "shim/promoter.h"
 #include "shim/registry.h"
 #include "shim/thread.h"
 #include "shim/vm.h"
@@ -100,8 +99,9 @@ void lift_worker_fork_child(void)
 {
 }
 
-void lift_promoter_keep_off(void)
+void lift_worker_policy(bool own)
 {
+	(void)own;
 }
 
 bool lift_apart_give_back(void)
