@@ -767,6 +767,12 @@ void lift_promote_sampled(struct lift_promote *p, struct lift_range range, bool 
 	}
 }
 
+void lift_promote_faulted(struct lift_promote *p, uint64_t nr)
+{
+	p->pass.faults += nr;
+	p->pass.faults_known = true;
+}
+
 void lift_promote_spent(struct lift_promote *p, uint64_t ns)
 {
 	p->spent_ns += ns;

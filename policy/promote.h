@@ -176,6 +176,12 @@ void lift_promote_describe(struct lift_promote *p, uintptr_t addr, bool huge, in
  */
 void lift_promote_sampled(struct lift_promote *p, struct lift_range range, bool accessed);
 
+/*
+ * After COLLECT, of samplers that see some accesses without one: how many first accesses of this
+ * sample were a fault.
+ */
+void lift_promote_faulted(struct lift_promote *p, uint64_t nr);
+
 /* CPU time that the caller has used for all this, but for moves, since it last said so. */
 void lift_promote_spent(struct lift_promote *p, uint64_t ns);
 

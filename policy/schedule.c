@@ -1,7 +1,12 @@
 #include "policy/schedule.h"
 
-/* Accounts hold what is saved up in so long; half as much may be owed. */
-#define SAVE_NS (20 * LIFT_NS_PER_S)
+/*
+ * Accounts hold what is saved up in so long; half as much may be owed. Of the budget so much is
+ * earned that what is saved up does not exceed it in any minute: 15 s and 3/4 of 60 s.
+ */
+#define SAVE_NS (15 * LIFT_NS_PER_S)
+#define EARN_NUM 3
+#define EARN_DEN 4
 
 /* Of the program's own CPU time, once settled. */
 #define CALM_PPM 15000
@@ -55,7 +60,7 @@ static void earn(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns)
 		dt = SAVE_NS;
 	if (used > dt)
 		used = dt;
-	s->bank_ns += (int64_t)(dt / 1000 * s->budget_ppm / 1000);
+	s->bank_ns += (int64_t)(dt / 1000 * s->budget_ppm / 1000 * EARN_NUM / EARN_DEN);
 	if (s->bank_ns > bank_max(s))
 		s->bank_ns = bank_max(s);
 	s->calm_ns += (int64_t)(used / 1000 * CALM_PPM / 1000);
@@ -79,6 +84,15 @@ static uint64_t predict_cost(const struct lift_schedule *s, const struct lift_lo
 		return (load->slow_pages + load->fast_pages) * s->costs.whole_ns;
 	return sampling_cost(s, load->slow_pages >> s->slow_shift, load->slow_p) +
 	       sampling_cost(s, load->fast_pages >> s->fast_shift, load->fast_p);
+}
+
+/* Before a pass that cannot be made smaller; what takes more than can be saved up is owed. */
+static uint64_t must_have(const struct lift_schedule *s, const struct lift_load *load)
+{
+	uint64_t cost = s->costs.whole_ns ? predict_cost(s, load) : 0;
+	uint64_t most = (uint64_t)bank_max(s);
+
+	return cost < most ? cost : most;
 }
 
 static void shrink(struct lift_schedule *s, const struct lift_load *load, int64_t have)
@@ -121,7 +135,7 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 	if (s->pace == LIFT_PACE_FULL) {
 		s->slow_shift = 0;
 		s->fast_shift = s->want_victims || s->full < KNOW_PASSES ? 0 : 2;
-		if (s->bank_ns < 0) {
+		if (s->bank_ns < (int64_t)must_have(s, load)) {
 			*ret_sleep_ns = LIFT_PERIOD_MIN_NS;
 			return false;
 		}
@@ -134,7 +148,7 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 			if (now < s->next_now + LIFT_PERIOD_MAX_NS - s->period_ns)
 				return false;
 			shrink(s, load, s->calm_ns);
-			if (s->costs.whole_ns ? s->bank_ns < 0
+			if (s->costs.whole_ns ? s->bank_ns < (int64_t)must_have(s, load)
 					      : (int64_t)predict_cost(s, load) > s->calm_ns)
 				return false;
 		}
@@ -168,6 +182,12 @@ static uint64_t into_room(const struct lift_pass *pass)
 	return pass->promoted > pass->demoted ? pass->promoted - pass->demoted : 0;
 }
 
+/* Each page that was accessed took one, unless the sampler sees some accesses without. */
+static uint64_t faults(const struct lift_pass *pass)
+{
+	return pass->faults_known ? pass->faults : pass->accessed;
+}
+
 /* What was measured, if it was, and of faults what they are known to cost. */
 static uint64_t sampled_cost(const struct lift_schedule *s, const struct lift_pass *pass)
 {
@@ -176,7 +196,7 @@ static uint64_t sampled_cost(const struct lift_schedule *s, const struct lift_pa
 
 	if (!own)
 		own = pass->armed * (c->arm_ns + c->scan_ns) + pass->released * c->release_ns;
-	return own + pass->accessed * c->fault_ns;
+	return own + faults(pass) * c->fault_ns;
 }
 
 uint64_t lift_schedule_cost(const struct lift_schedule *s, const struct lift_pass *pass)
@@ -200,7 +220,7 @@ void lift_schedule_end(struct lift_schedule *s, uint64_t now, const struct lift_
 		s->costs.whole_ns = (uint32_t)((s->costs.whole_ns + each) / 2);
 	}
 	s->spent_ns += cost;
-	s->fault_ns += pass->accessed * s->costs.fault_ns;
+	s->fault_ns += faults(pass) * s->costs.fault_ns;
 	s->bank_ns -= (int64_t)sampled_cost(s, pass);
 	/*
 	 * What fills free room is moved once and pays for itself; to be poor afterwards would only

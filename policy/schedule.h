@@ -63,6 +63,8 @@ struct lift_pass {
 	uint64_t wanted;       /* pages that would pay if there were room for them */
 	uint64_t paying;       /* promotions that pay as things stand */
 	uint64_t spent_ns;     /* CPU time of all but faults and moves; 0: not measured */
+	uint64_t faults;       /* taken by the program, if known */
+	bool faults_known;
 	bool surprised;        /* the samples were not what was expected */
 };
 

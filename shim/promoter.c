@@ -788,6 +788,8 @@ static bool collect_all(void)
 		if (rc < 0)
 			return sampler_failed(rc);
 	}
+	if (w.sampler->faults)
+		lift_promote_faulted(&w.promote, w.sampler->faults());
 	w.failures = 0;
 	return true;
 }

@@ -105,6 +105,8 @@ static void scan(struct telling *t, struct lift_range region, lift_wp_fn *fn)
 	}
 }
 
+static uint64_t nr_faults;
+
 static void region(void *arg, const struct lift_sample *s, bool mixed)
 {
 	struct telling *t = arg;
@@ -122,6 +124,7 @@ static void region(void *arg, const struct lift_sample *s, bool mixed)
 		t->bytes[i] = 0;
 	scan(t, s->range, count);
 	written = t->bytes[LIFT_WP_WRITTEN];
+	nr_faults += written / 4096;
 	read = s->accessed_bytes > written ? s->accessed_bytes - written : 0;
 	rest = s->resident_bytes > written ? s->resident_bytes - written : 0;
 	(void)mixed;
@@ -152,6 +155,14 @@ static int wp_refs_collect(
 	return rc < 0 ? rc : t.rc;
 }
 
+static uint64_t wp_refs_faults(void)
+{
+	uint64_t nr = nr_faults;
+
+	nr_faults = 0;
+	return nr;
+}
+
 static void wp_refs_disarm(const struct lift_range *ranges, size_t nr)
 {
 	lift_sampler_wp.disarm(ranges, nr);
@@ -180,5 +191,6 @@ const struct lift_sampler lift_sampler_wp_refs = {
 	.collect = wp_refs_collect,
 	.disarm = wp_refs_disarm,
 	.close = wp_refs_close,
+	.faults = wp_refs_faults,
 	.forked = wp_refs_forked,
 };

@@ -148,6 +148,12 @@ struct lift_sampler {
 	 */
 	void (*close)(void);
 
+	/*
+	 * First accesses that were a fault, in the samples collected since the last call. NULL:
+	 * all that were reported were one.
+	 */
+	uint64_t (*faults)(void);
+
 	/* In the child of a fork: closes what is the parent's. Async-signal-safe. */
 	void (*forked)(void);
 };
