@@ -25,15 +25,19 @@ static void map_chunk(const struct lift_heat *h, const struct lift_chunk *c,
 	const struct lift_cut *cut, const struct lift_window *w, struct maps *ret)
 {
 	static const uint16_t any_p[LIFT_STATES];
+	const struct lift_pages *pages = lift_heat_pages(h, c);
 	uint64_t hot[LIFT_CHUNK_WORDS];
 	uint64_t eligible[LIFT_CHUNK_WORDS];
 	bool any = false;
 	uint32_t p;
 
 	memset(ret, 0, sizeof(*ret));
+	if (!pages && !cut->promote[state_of(h, c, 0)])
+		return;
 	for (unsigned i = 0; i < LIFT_CHUNK_PAGES; i++) {
-		if (!cut->promote[state_of(h, c, i)] ||
-			!lift_heat_in(h->slow, lift_heat_where(h, c, i)) ||
+		if (pages && !cut->promote[pages->heat[i] & (LIFT_STATES - 1)])
+			continue;
+		if (!lift_heat_in(h->slow, lift_heat_where(h, c, i)) ||
 			lift_heat_guard(h, c, i) & LIFT_GUARD_COUNT)
 			continue;
 		ret->up[i / 64] |= UINT64_C(1) << i % 64;

@@ -90,16 +90,6 @@ void lift_promote_restart(struct lift_promote *p)
 	p->phase = IDLE;
 }
 
-static bool bit(const uint64_t *map, unsigned i)
-{
-	return map[i / 64] >> i % 64 & 1;
-}
-
-static void set(uint64_t *map, unsigned i)
-{
-	map[i / 64] |= UINT64_C(1) << i % 64;
-}
-
 static bool some(const uint64_t *map)
 {
 	for (unsigned i = 0; i < LIFT_CHUNK_WORDS; i++)
@@ -200,30 +190,33 @@ static bool put(struct lift_work *work, uintptr_t start, uintptr_t end)
 	return true;
 }
 
+/* The first page from @i on whose bit is @value, or LIFT_CHUNK_PAGES. */
+static unsigned next_bit(const uint64_t *map, unsigned i, bool value)
+{
+	while (i < LIFT_CHUNK_PAGES) {
+		uint64_t w = (value ? map[i / 64] : ~map[i / 64]) >> i % 64;
+
+		if (w)
+			return i + (unsigned)__builtin_ctzll(w);
+		i = (i / 64 + 1) * 64;
+	}
+	return LIFT_CHUNK_PAGES;
+}
+
 /* Adds the runs of @map to the work, from p->page_at on. False: it is full, go on from there. */
 static bool put_map(struct lift_promote *p, const struct lift_chunk *c, const uint64_t *map,
 	struct lift_work *work)
 {
-	unsigned i = p->page_at;
+	unsigned from = next_bit(map, p->page_at, true);
 
-	while (i < LIFT_CHUNK_PAGES) {
-		unsigned from;
+	while (from < LIFT_CHUNK_PAGES) {
+		unsigned end = next_bit(map, from, false);
 
-		if (!map[i / 64]) {
-			i = (i / 64 + 1) * 64;
-			continue;
-		}
-		if (!bit(map, i)) {
-			i++;
-			continue;
-		}
-		from = i;
-		while (i < LIFT_CHUNK_PAGES && bit(map, i))
-			i++;
-		if (!put(work, c->base + from * LIFT_PAGE_BYTES, c->base + i * LIFT_PAGE_BYTES)) {
+		if (!put(work, c->base + from * LIFT_PAGE_BYTES, c->base + end * LIFT_PAGE_BYTES)) {
 			p->page_at = from;
 			return false;
 		}
+		from = next_bit(map, end, true);
 	}
 	p->page_at = 0;
 	return true;
@@ -238,6 +231,30 @@ static uint64_t units(const struct lift_chunk *c, const uint64_t *map)
 	for (unsigned i = 0; i < LIFT_CHUNK_WORDS; i++)
 		nr += lift_weight(map[i]);
 	return nr;
+}
+
+/* Of 64 pages, by number of the word, those that are on these slots. */
+static uint64_t in_tier(
+	const struct lift_heat *h, const struct lift_chunk *c, unsigned word, uint64_t slots)
+{
+	const struct lift_pages *pages = lift_heat_pages(h, c);
+	uint64_t ret = 0;
+
+	/* Bits of slots beyond the last are never set: pages that are nowhere are in no tier. */
+	if (!pages)
+		return lift_heat_in(slots, c->where) ? UINT64_MAX : 0;
+	for (unsigned i = 0; i < 64; i++)
+		ret |= (slots >> (pages->where[word * 64 + i] & LIFT_WHERE_MASK) & 1) << i;
+	return ret;
+}
+
+/* The pages of a word that are in these parts of the chunk. */
+static uint64_t parts_of(uint16_t parts, unsigned word)
+{
+	uint64_t low = parts >> word * 2 & 1 ? UINT32_MAX : 0;
+	uint64_t high = parts >> (word * 2 + 1) & 1 ? UINT32_MAX : 0;
+
+	return low | high << 32;
 }
 
 /* Which pages of a chunk this pass samples. */
@@ -261,14 +278,9 @@ static void choose(struct lift_promote *p, uint32_t n)
 	memset(c->armed, 0, sizeof(c->armed));
 	memset(c->accessed, 0, sizeof(c->accessed));
 	memset(c->seen, 0, sizeof(c->seen));
-	for (unsigned i = 0; i < LIFT_CHUNK_PAGES; i++) {
-		uint8_t where = lift_heat_where(&p->heat, c, i);
-		unsigned part = i / LIFT_PART_PAGES;
-
-		if ((slow >> part & 1 && lift_heat_in(p->heat.slow, where)) ||
-			(fast >> part & 1 && lift_heat_in(p->heat.fast, where)))
-			set(c->armed, i);
-	}
+	for (unsigned i = 0; i < LIFT_CHUNK_WORDS; i++)
+		c->armed[i] = (in_tier(&p->heat, c, i, p->heat.slow) & parts_of(slow, i)) |
+			      (in_tier(&p->heat, c, i, p->heat.fast) & parts_of(fast, i));
 	p->pass.armed += units(c, c->armed);
 }
 
@@ -278,11 +290,14 @@ static void map_release(struct lift_promote *p, const struct lift_chunk *c, uint
 	bool slow = lift_schedule_release(&p->schedule, p->load.slow_p);
 	bool fast = lift_schedule_release(&p->schedule, p->load.fast_p);
 
-	memset(ret, 0, LIFT_CHUNK_WORDS * sizeof(*ret));
-	for (unsigned i = 0; i < LIFT_CHUNK_PAGES; i++)
-		if (bit(c->armed, i) && bit(c->seen, i) && !bit(c->accessed, i) &&
-			(lift_heat_in(p->heat.slow, lift_heat_where(&p->heat, c, i)) ? slow : fast))
-			set(ret, i);
+	for (unsigned i = 0; i < LIFT_CHUNK_WORDS; i++) {
+		ret[i] = slow || fast ? c->armed[i] & c->seen[i] & ~c->accessed[i] : 0;
+		if (slow != fast && ret[i]) {
+			uint64_t on_slow = in_tier(&p->heat, c, i, p->heat.slow);
+
+			ret[i] &= slow ? on_slow : ~on_slow;
+		}
+	}
 }
 
 /* Ranges for the phase p is in. False: there are none, or no more. */
@@ -331,7 +346,8 @@ static void learn_window(struct lift_promote *p, const struct lift_chunk *c)
 	uint64_t eligible[LIFT_CHUNK_WORDS];
 	uint32_t hot_p;
 
-	if (c->flags & LIFT_CHUNK_HUGE || c->pages == LIFT_NO_PAGES)
+	if (c->flags & LIFT_CHUNK_HUGE || c->pages == LIFT_NO_PAGES ||
+		lift_window_rests(&p->window))
 		return;
 	lift_window_maps(&p->heat, c, p->hot, p->rates.p, true, hot, eligible, &hot_p);
 	lift_window_learn(&p->window, hot, eligible, hot_p, p->load.slow_p, c->armed, c->accessed);
@@ -552,8 +568,19 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 		p->plan.ended = true;
 }
 
+static uint64_t moved(uint64_t pages, uint32_t come, uint32_t gone)
+{
+	pages += come;
+	return pages > gone ? pages - gone : 0;
+}
+
 static void finish(struct lift_promote *p, const struct lift_promote_now *now)
 {
+	/* As of the census that the plan was made from. */
+	p->load.slow_pages = moved(p->load.slow_pages, p->plan.demoted, p->plan.promoted);
+	p->load.fast_pages = moved(p->load.fast_pages, p->plan.promoted, p->plan.demoted);
+	p->stats.slow_pages = (uint32_t)p->load.slow_pages;
+	p->stats.fast_pages = (uint32_t)p->load.fast_pages;
 	p->pass.promoted = p->plan.promoted;
 	p->pass.demoted = p->plan.demoted;
 	p->pass.spent_ns = p->spent_ns;
@@ -672,7 +699,9 @@ enum lift_step lift_promote_step(
 			break;
 		case WHERE:
 			if (put_ranges(p, work)) {
-				p->stale = true;
+				/* A few that are looked at again change little. */
+				if (work->nr > p->heat.nr_chunks / RELOCATE_SHARE + 1)
+					p->stale = true;
 				return LIFT_STEP_WHERE;
 			}
 			if (!begin(p, now, work)) {
@@ -714,7 +743,6 @@ enum lift_step lift_promote_step(
 				work->node = p->slot[p->plan.batch.slot].node;
 				return LIFT_STEP_MOVE;
 			}
-			p->stale = true;
 			finish(p, now);
 			break;
 		}
@@ -749,21 +777,42 @@ void lift_promote_describe(struct lift_promote *p, uintptr_t addr, bool huge, in
 	lift_heat_describe(&p->heat, c, huge);
 }
 
+/* Pages from @from to @end of a chunk. */
+static void sample_run(struct lift_chunk *c, unsigned from, unsigned end, bool accessed)
+{
+	while (from < end) {
+		unsigned word = from / 64;
+		unsigned stop = (word + 1) * 64 < end ? (word + 1) * 64 : end;
+		uint64_t run = stop - from == 64
+				       ? UINT64_MAX
+				       : ((UINT64_C(1) << (stop - from)) - 1) << from % 64;
+
+		run &= c->armed[word];
+		c->seen[word] |= run;
+		if (accessed)
+			c->accessed[word] |= run;
+		from = stop;
+	}
+}
+
 void lift_promote_sampled(struct lift_promote *p, struct lift_range range, bool accessed)
 {
 	uintptr_t addr = range.start & ~(uintptr_t)(LIFT_PAGE_BYTES - 1);
 
-	for (; addr < range.end; addr += LIFT_PAGE_BYTES) {
+	while (addr < range.end) {
 		struct lift_chunk *c = lift_heat_find(&p->heat, addr);
-		unsigned i = (unsigned)(addr % LIFT_CHUNK_BYTES >> LIFT_PAGE_SHIFT);
+		uintptr_t base = addr & ~(uintptr_t)(LIFT_CHUNK_BYTES - 1);
+		uintptr_t left = range.end - base;
+		unsigned from = (unsigned)((addr - base) >> LIFT_PAGE_SHIFT);
+		unsigned end = LIFT_CHUNK_PAGES;
 
-		if (!c)
-			continue;
-		if (!bit(c->armed, i))
-			continue;
-		set(c->seen, i);
-		if (accessed)
-			set(c->accessed, i);
+		if (left < LIFT_CHUNK_BYTES)
+			end = (unsigned)((left + LIFT_PAGE_BYTES - 1) >> LIFT_PAGE_SHIFT);
+		if (c)
+			sample_run(c, from, end, accessed);
+		if (base > UINTPTR_MAX - LIFT_CHUNK_BYTES)
+			break;
+		addr = base + LIFT_CHUNK_BYTES;
 	}
 }
 

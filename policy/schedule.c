@@ -44,6 +44,7 @@ void lift_schedule_init(
 	s->budget_ppm = budget_ppm;
 	s->period_ns = LIFT_PERIOD_MIN_NS;
 	s->window_ns = WINDOW_START_NS;
+	s->dear = 256;
 }
 
 static int64_t bank_max(const struct lift_schedule *s)
@@ -74,8 +75,9 @@ static uint64_t sampling_cost(const struct lift_schedule *s, uint64_t pages, uin
 {
 	const struct lift_costs *c = &s->costs;
 
-	return pages * (c->arm_ns + c->scan_ns) + pages * p / 4096 * c->fault_ns +
-	       pages * (4096 - p) / 4096 * c->release_ns;
+	uint64_t own = pages * (c->arm_ns + c->scan_ns) + pages * (4096 - p) / 4096 * c->release_ns;
+
+	return own / 256 * s->dear + pages * p / 4096 * c->fault_ns;
 }
 
 static uint64_t predict_cost(const struct lift_schedule *s, const struct lift_load *load)
@@ -104,6 +106,17 @@ static void shrink(struct lift_schedule *s, const struct lift_load *load, int64_
 		s->slow_shift++;
 		s->fast_shift++;
 	}
+}
+
+/* When the settled account will have what a pass costs, if the program is never idle. */
+static uint64_t until_calm(const struct lift_schedule *s, const struct lift_load *load)
+{
+	int64_t missing = (int64_t)predict_cost(s, load) - s->calm_ns;
+	uint64_t ns = missing > 0 ? (uint64_t)missing / CALM_PPM * 1000000 : 0;
+
+	if (ns < LIFT_PERIOD_MIN_NS)
+		return LIFT_PERIOD_MIN_NS;
+	return ns < LIFT_PERIOD_CALM_NS ? ns : LIFT_PERIOD_CALM_NS;
 }
 
 bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns, uint64_t rss_bytes,
@@ -144,6 +157,7 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 		s->slow_shift = s->costs.whole_ns ? 0 : CALM_SLOW_SHIFT;
 		s->fast_shift = s->costs.whole_ns ? 0 : CALM_FAST_SHIFT;
 		if ((int64_t)predict_cost(s, load) > s->calm_ns) {
+			*ret_sleep_ns = until_calm(s, load);
 			/* Not yet; and when it has been long, with as much as there is to spend. */
 			if (now < s->next_now + LIFT_PERIOD_MAX_NS - s->period_ns)
 				return false;
@@ -204,6 +218,22 @@ uint64_t lift_schedule_cost(const struct lift_schedule *s, const struct lift_pas
 	return sampled_cost(s, pass) + moves_cost(s, pass);
 }
 
+/* Bookkeeping is not in the costs, and they may have been measured at a bad moment. */
+static void learn_dear(struct lift_schedule *s, const struct lift_pass *pass)
+{
+	uint64_t own = pass->armed * (s->costs.arm_ns + s->costs.scan_ns) +
+		       pass->released * s->costs.release_ns;
+	uint64_t dear = own ? pass->spent_ns * 256 / own : 0;
+
+	if (!pass->spent_ns || pass->armed < 256)
+		return;
+	if (dear > 256 * 64)
+		dear = 256 * 64;
+	s->dear = (uint32_t)((s->dear * 3 + dear) / 4);
+	if (s->dear < 64)
+		s->dear = 64;
+}
+
 void lift_schedule_end(struct lift_schedule *s, uint64_t now, const struct lift_pass *pass,
 	const struct lift_load *load)
 {
@@ -219,6 +249,7 @@ void lift_schedule_end(struct lift_schedule *s, uint64_t now, const struct lift_
 
 		s->costs.whole_ns = (uint32_t)((s->costs.whole_ns + each) / 2);
 	}
+	learn_dear(s, pass);
 	s->spent_ns += cost;
 	s->fault_ns += faults(pass) * s->costs.fault_ns;
 	s->bank_ns -= (int64_t)sampled_cost(s, pass);

@@ -65,7 +65,7 @@ struct lift_pass {
 	uint64_t spent_ns;     /* CPU time of all but faults and moves; 0: not measured */
 	uint64_t faults;       /* taken by the program, if known */
 	bool faults_known;
-	bool surprised;        /* the samples were not what was expected */
+	bool surprised; /* the samples were not what was expected */
 };
 
 struct lift_schedule {
@@ -85,6 +85,7 @@ struct lift_schedule {
 	uint32_t full;       /* passes in a row at full pace */
 	unsigned slow_shift; /* 1 of 2^shift of the slow pages is sampled in this pass */
 	unsigned fast_shift;
+	uint32_t dear;     /* what was spent for what the costs foretell, of 256 */
 	bool want_victims; /* the next pass has to find cold pages on fast nodes */
 	uint64_t spent_ns; /* in all */
 	uint64_t fault_ns; /* the part that the program took, in all */

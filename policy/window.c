@@ -206,6 +206,7 @@ void lift_window_maps(const struct lift_heat *h, const struct lift_chunk *c, con
 	const uint16_t *p, bool fresh, uint64_t ret_hot[LIFT_CHUNK_WORDS],
 	uint64_t ret_eligible[LIFT_CHUNK_WORDS], uint32_t *ret_p)
 {
+	const struct lift_pages *pages = lift_heat_pages(h, c);
 	uint64_t last[LIFT_CHUNK_WORDS] = {0};
 	uint64_t sum = 0;
 	unsigned row = 0;
@@ -214,9 +215,9 @@ void lift_window_maps(const struct lift_heat *h, const struct lift_chunk *c, con
 	memset(ret_hot, 0, LIFT_CHUNK_WORDS * sizeof(*ret_hot));
 	memset(ret_eligible, 0, LIFT_CHUNK_WORDS * sizeof(*ret_eligible));
 	for (unsigned i = 0; i < LIFT_CHUNK_PAGES; i++) {
-		uint8_t heat = lift_heat_get(h, c, i);
-		uint8_t where = lift_heat_where(h, c, i);
-		uint8_t guard = lift_heat_guard(h, c, i);
+		uint8_t heat = pages ? pages->heat[i] : c->heat;
+		uint8_t where = pages ? pages->where[i] : c->where;
+		uint8_t guard = pages ? pages->guard[i] : c->guard;
 		bool hot = hot_state[heat & (LIFT_STATES - 1)];
 
 		if (lift_heat_in(h->slow, where)) {
@@ -313,6 +314,14 @@ void lift_window_judge(struct lift_window *w, uint32_t hit, uint32_t wrong)
 		x->near_n /= 2;
 		x->near_t /= 2;
 	}
+}
+
+bool lift_window_rests(const struct lift_window *w)
+{
+	for (unsigned i = 0; i < LIFT_WAY_MAX; i++)
+		if (w->way[i].pause == 0 && w->way[i].pages != 0)
+			return false;
+	return true;
 }
 
 uint64_t lift_window_bytes(const struct lift_window *w)

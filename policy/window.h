@@ -92,6 +92,9 @@ void lift_window_learn(struct lift_window *w, const uint64_t hot[LIFT_CHUNK_WORD
  */
 void lift_window_judge(struct lift_window *w, uint32_t hit, uint32_t wrong);
 
+/* No way is on trial or in use: samples need not be shown to it. */
+bool lift_window_rests(const struct lift_window *w);
+
 /* Largest size in use, in bytes; 0: off. */
 uint64_t lift_window_bytes(const struct lift_window *w);
 

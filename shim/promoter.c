@@ -35,9 +35,11 @@
 /* Runs that are so near are armed as one: a call costs more than the pages between them. */
 #define ARM_GAP (8 * PAGE)
 
+#define READ_EVERY_NS (100 * MS)
 #define NODES_EVERY_NS (5 * LIFT_NS_PER_S)
 #define COUNTS_EVERY_NS (5 * LIFT_NS_PER_S)
 #define MAPS_EVERY_NS LIFT_NS_PER_S
+#define MAPS_CALM_NS (5 * LIFT_NS_PER_S)
 /* Reading what is mapped takes no more than this share of the time. */
 #define MAPS_SHARE 200
 /* For each page of the process, to clear and read back: what it is like is learned. */
@@ -59,6 +61,7 @@ static struct {
 	bool fast_only; /* one tier, watched because that was asked for */
 	struct lift_promote_now now;
 	uint64_t nodes_at;
+	uint64_t read_at;
 
 	bool ready; /* promote has its records */
 	struct lift_promote promote;
@@ -416,6 +419,10 @@ static void read_now(void)
 
 	w.now.now_ns = w.sys->now(w.sys->ctx);
 	w.now.cpu_ns = lift_sys_process_cpu_ns();
+	/* Some files to read, and there are many steps. */
+	if (w.read_at && w.now.now_ns - w.read_at < READ_EVERY_NS)
+		return;
+	w.read_at = w.now.now_ns;
 	w.now.rss_bytes = lift_os_resident_bytes();
 	w.now.fast_limit_pages = limit == LIFT_NO_LIMIT ? UINT64_MAX : limit / PAGE;
 	read_nodes(w.now.now_ns);
@@ -554,9 +561,11 @@ static bool sync_tracked(void)
 	bool changed = false;
 	bool again;
 	int rc;
+	uint64_t every =
+		w.promote.schedule.pace == LIFT_PACE_SETTLED ? MAPS_CALM_NS : MAPS_EVERY_NS;
 
-	if (w.tracked_at && (now - w.tracked_at < MAPS_EVERY_NS ||
-				    now - w.tracked_at < w.tracked_ns * MAPS_SHARE))
+	if (w.tracked_at &&
+		(now - w.tracked_at < every || now - w.tracked_at < w.tracked_ns * MAPS_SHARE))
 		return true;
 	w.fixed_changes = lift_place_fixed_changes();
 	rc = lift_tracked_read(w.own_sorted, w.nr_own, &w.tracked);
