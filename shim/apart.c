@@ -219,8 +219,7 @@ static int get_memory(void)
 
 	if (runs)
 		return 0;
-	at = lift_sys_mmap(NULL, MEMORY, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	at = lift_sys_mmap_apart(MEMORY, MAP_NORESERVE);
 	if (lift_syserr(at))
 		return (int)at;
 	lift_split_init(&split, (struct lift_split_region *)at, MAX_REGIONS);

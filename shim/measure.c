@@ -271,8 +271,7 @@ int lift_measure_costs(const struct lift_sampler *s, const struct lift_memsys *m
 	uint64_t began = lift_sys_thread_cpu_ns();
 	int sample_rc = apart ? 0 : -EOPNOTSUPP;
 	int move_rc;
-	long map = lift_sys_mmap(
-		NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long map = lift_sys_mmap_apart(PAGES * PAGE, 0);
 
 	if (lift_syserr(map)) {
 		move_rc = (int)map;

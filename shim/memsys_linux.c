@@ -557,8 +557,7 @@ static bool works_by_mbind(uintptr_t page)
 
 int lift_memsys_probe(int *ret_how)
 {
-	long map = lift_sys_mmap(
-		NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long map = lift_sys_mmap_apart(PAGE, 0);
 
 	if (lift_syserr(map))
 		return (int)map;

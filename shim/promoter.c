@@ -468,8 +468,7 @@ static int make_records(void)
 	if (rc < 0)
 		return rc;
 	w.records_bytes = lift_heat_bytes(chunks, chunks) + w.max_armed * sizeof(*w.armed);
-	at = lift_sys_mmap(NULL, w.records_bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	at = lift_sys_mmap_apart(w.records_bytes, MAP_NORESERVE);
 	if (lift_syserr(at))
 		return (int)at;
 	/* Sparse, and of no use in children. */

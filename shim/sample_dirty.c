@@ -177,8 +177,7 @@ static int dirty_probe(void)
 	struct lift_fd map = {0};
 	struct lift_fd clear = {0};
 	uint64_t word = 0;
-	long at = lift_sys_mmap(
-		NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long at = lift_sys_mmap_apart(PAGE, 0);
 	long n;
 	int rc;
 

@@ -62,8 +62,7 @@ static int scratch_map(void)
 
 	if (scratch)
 		return 0;
-	at = lift_sys_mmap(NULL, SCRATCH_PAGES * PAGE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	at = lift_sys_mmap_apart(SCRATCH_PAGES * PAGE, 0);
 	if (lift_syserr(at))
 		return (int)at;
 	/* A huge page, if the mapping became part of a larger one, would be a single page. */
@@ -426,8 +425,7 @@ static int refs_probe(void)
 	struct lift_lines l;
 	struct lift_text line;
 	bool seen = false;
-	long at = lift_sys_mmap(
-		NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long at = lift_sys_mmap_apart(PAGE, 0);
 	int rc;
 
 	if (lift_syserr(at))

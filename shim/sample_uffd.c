@@ -513,8 +513,7 @@ static int tracker_probe(const struct tracker *like)
 	static struct tracker t;
 	size_t counts[2] = {0, 0};
 	struct lift_range r;
-	long at = lift_sys_mmap(
-		NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long at = lift_sys_mmap_apart(PAGES * PAGE, 0);
 	volatile char *p;
 	int64_t watched;
 	int rc;

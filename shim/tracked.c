@@ -31,8 +31,7 @@ int lift_tracked_open(size_t max, struct lift_range *ret)
 	*ret = memory;
 	if (max_ranges)
 		return 0;
-	at = lift_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	at = lift_sys_mmap_apart(bytes, MAP_NORESERVE);
 	if (lift_syserr(at))
 		return (int)at;
 	(void)lift_sys_madvise((void *)at, bytes, MADV_NOHUGEPAGE);

@@ -108,8 +108,7 @@ static int map_memory(char **ret_stack, char **ret_pointer)
 	ptrdiff_t off = (char *)&lift_thread_self - (char *)__builtin_thread_pointer();
 	size_t side = ((size_t)(off < 0 ? -off : off) + 2 * 4096) & ~(size_t)4095;
 	size_t bytes = 4096 + STACK_BYTES + 2 * side;
-	long at = lift_sys_mmap(
-		NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long at = lift_sys_mmap_apart(bytes, 0);
 	char *p;
 
 	if (lift_syserr(at))

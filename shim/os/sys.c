@@ -6,6 +6,8 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -22,6 +24,22 @@
 long lift_sys_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	return CALL(SYS_mmap, addr, len, prot, flags, fd, off);
+}
+
+long lift_sys_mmap_apart(size_t len, int flags)
+{
+	/*
+	 * Between 40 and 56 TiB, beyond mimalloc's hints, at a place as random as the library's;
+	 * each a GiB further than the one before. Where it is taken, or there is no such address,
+	 * the kernel chooses.
+	 */
+	static _Atomic uintptr_t nr;
+	uintptr_t random = ((uintptr_t)&nr >> 12) * UINT64_C(0x9e3779b97f4a7c15) >> 50;
+	uintptr_t gib = (random + atomic_fetch_add_explicit(&nr, 1, memory_order_relaxed)) % 16384;
+	uintptr_t hint = ((uintptr_t)40 << 40) + (gib << 30);
+
+	return lift_sys_mmap((void *)hint, len, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 }
 
 long lift_sys_munmap(void *addr, size_t len)

@@ -16,6 +16,12 @@
 
 /* Memory mapping. Addresses are returned as long, errors as -errno: test with lift_syserr(). */
 long lift_sys_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
+/*
+ * Private memory of our own for reading and writing, far from where the kernel puts the program's:
+ * a thread of ours may ask for some at any time, and a program may count on it that nobody maps
+ * anything into a hole that it has just made. MAP_NORESERVE may be among the flags.
+ */
+long lift_sys_mmap_apart(size_t len, int flags);
 long lift_sys_munmap(void *addr, size_t len);
 long lift_sys_mremap(void *old, size_t old_len, size_t new_len, int flags, void *new_addr);
 long lift_sys_mprotect(void *addr, size_t len, int prot);
@@ -45,7 +51,8 @@ int lift_sys_cpu_node(void);
  * O_CLOEXEC. */
 long lift_sys_read_file(const char *path, char *buf, size_t size);
 long lift_sys_write(int fd, const void *buf, size_t len);
-/* A copy of the main thread's descriptor fd, for threads with a table of their own (5.6), or -errno. */
+/* A copy of the main thread's descriptor fd, for threads with a table of their own (5.6), or
+ * -errno. */
 int lift_sys_borrow_fd(int fd);
 long lift_sys_close(int fd);
 /* True when a short write to fd would neither wait nor meet a closed pipe. */
