@@ -125,7 +125,8 @@ static int sample_round(struct bench *b)
 	if (rc < 0)
 		return rc;
 	t[5] = lift_sys_thread_cpu_ns();
-	b->s->disarm(&b->range, 1);
+	if (b->s->release)
+		b->s->release(&b->range, 1);
 	t[6] = lift_sys_thread_cpu_ns();
 	note(b, ARM, t[1] - t[0], PAGES);
 	note(b, FAULT, t[2] - t[1] > t[3] - t[2] ? t[2] - t[1] - (t[3] - t[2]) : 0, PAGES);

@@ -1040,6 +1040,12 @@ static bool promote(void)
 			if (!w.collected)
 				ok = collect_all();
 			break;
+		case LIFT_STEP_RELEASE:
+			if (w.sampler->release) {
+				sort(w.work.range, w.work.nr);
+				w.sampler->release(w.work.range, w.work.nr);
+			}
+			break;
 		case LIFT_STEP_MOVE:
 			ok = move();
 			break;

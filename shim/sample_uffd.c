@@ -468,6 +468,20 @@ static void release(struct tracker *t, int uffd, struct lift_range r)
 		(void)lift_maps_parts(&r, 1, buf, sizeof(buf), release_part, &w);
 }
 
+/* What fails stays armed, which costs a fault and does no harm. */
+static void tracker_release(struct tracker *t, const struct lift_range *ranges, size_t nr)
+{
+	int uffd = lift_fd_get(&t->uffd);
+
+	for (size_t i = 0; uffd >= 0 && i < nr; i++) {
+		struct lift_range r = ranges[i];
+		struct lift_range piece;
+
+		while (next_own(t, &r, &piece))
+			(void)lift_uffd_release(uffd, t->kind, piece);
+	}
+}
+
 static void tracker_disarm(struct tracker *t, const struct lift_range *ranges, size_t nr)
 {
 	int uffd = lift_fd_get(&t->uffd);
@@ -568,6 +582,11 @@ static int rwp_collect(
 		&rwp, ranges, nr, how & LIFT_COLLECT_IDLE ? &rwp.idle : &rwp.used, fn, arg);
 }
 
+static void rwp_release(const struct lift_range *ranges, size_t nr)
+{
+	tracker_release(&rwp, ranges, nr);
+}
+
 static void rwp_disarm(const struct lift_range *ranges, size_t nr)
 {
 	tracker_disarm(&rwp, ranges, nr);
@@ -591,6 +610,7 @@ const struct lift_sampler lift_sampler_rwp = {
 	.watch = rwp_watch,
 	.arm = rwp_arm,
 	.collect = rwp_collect,
+	.release = rwp_release,
 	.disarm = rwp_disarm,
 	.close = rwp_close,
 	.forked = rwp_forked,
@@ -623,6 +643,11 @@ static int wp_collect(
 	return tracker_collect(&wp, ranges, nr, &wp.used, fn, arg);
 }
 
+static void wp_release(const struct lift_range *ranges, size_t nr)
+{
+	tracker_release(&wp, ranges, nr);
+}
+
 static void wp_disarm(const struct lift_range *ranges, size_t nr)
 {
 	tracker_disarm(&wp, ranges, nr);
@@ -646,6 +671,7 @@ const struct lift_sampler lift_sampler_wp = {
 	.watch = wp_watch,
 	.arm = wp_arm,
 	.collect = wp_collect,
+	.release = wp_release,
 	.disarm = wp_disarm,
 	.close = wp_close,
 	.forked = wp_forked,

@@ -163,6 +163,11 @@ static uint64_t wp_refs_faults(void)
 	return nr;
 }
 
+static void wp_refs_release(const struct lift_range *ranges, size_t nr)
+{
+	lift_sampler_wp.release(ranges, nr);
+}
+
 static void wp_refs_disarm(const struct lift_range *ranges, size_t nr)
 {
 	lift_sampler_wp.disarm(ranges, nr);
@@ -189,6 +194,7 @@ const struct lift_sampler lift_sampler_wp_refs = {
 	.watch = wp_refs_watch,
 	.arm = wp_refs_arm,
 	.collect = wp_refs_collect,
+	.release = wp_refs_release,
 	.disarm = wp_refs_disarm,
 	.close = wp_refs_close,
 	.faults = wp_refs_faults,

@@ -134,6 +134,13 @@ struct lift_sampler {
 		void *arg);
 
 	/*
+	 * Armed pages of these ranges that were not used are let go: they cost the program no fault
+	 * any more. They lie in ranges watched, and are reported as used until they are armed
+	 * again. NULL: arming costs the program nothing.
+	 */
+	void (*release)(const struct lift_range *ranges, size_t nr);
+
+	/*
 	 * Ends the sampling of these ranges, e.g. because the program is about to register them
 	 * itself or to mremap() over their bounds: refs makes one mapping of them again. Any thread
 	 * may call this one, without the registry's lock, but not at the same time as open() or

@@ -102,3 +102,12 @@ int lift_uffd_arm(int fd, struct lift_range range)
 
 	return uffd_ioctl(fd, UFFDIO_RWPROTECT, &p);
 }
+
+int lift_uffd_release(int fd, enum lift_uffd_kind kind, struct lift_range range)
+{
+	struct uffdio_rwprotect p = {.range = range_of(range)};
+	struct uffdio_writeprotect w = {.range = range_of(range)};
+
+	return kind == LIFT_UFFD_RWP ? uffd_ioctl(fd, UFFDIO_RWPROTECT, &p)
+				     : uffd_ioctl(fd, UFFDIO_WRITEPROTECT, &w);
+}

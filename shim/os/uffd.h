@@ -45,4 +45,7 @@ int lift_uffd_unregister(int fd, struct lift_range range);
  */
 int lift_uffd_arm(int fd, struct lift_range range);
 
+/* The opposite, of either kind: accesses are not noted any more, and cost no fault. */
+int lift_uffd_release(int fd, enum lift_uffd_kind kind, struct lift_range range);
+
 #endif

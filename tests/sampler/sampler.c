@@ -204,6 +204,36 @@ static void idle(void)
 	ground_drop(&g);
 }
 
+/* What is let go is not noted any more, which looks like use; the rest still is. */
+static void released(void)
+{
+	struct ground g;
+	struct sums t = {0};
+	struct lift_range r;
+	struct lift_range part;
+	int rc;
+
+	if (!s->release)
+		return;
+	make(&g, GROUND_SMALL, 8 * MIB);
+	r = ground_range(&g);
+	part = (struct lift_range){r.start + MIB, r.start + 3 * MIB};
+	rc = ready(&g);
+	if (rc == 0) {
+		s->release(&part, 1);
+		ground_write(&g, 3);
+		rc = s->collect(&r, 1, 0, add_up, &t);
+	}
+	check(rc == 0 && !t.disorder && t.used == 2 * MIB + PAGE, "released: %zu bytes told",
+		t.used);
+	rc = rc == 0 ? ready(&g) : rc;
+	t = (struct sums){0};
+	if (rc == 0)
+		rc = s->collect(&r, 1, 0, add_up, &t);
+	check(rc == 0 && t.used == 0, "and armed again: %zu bytes told", t.used);
+	ground_drop(&g);
+}
+
 /* Pages are discarded after arming; what is touched again is there, what is not is not. */
 static void discarded(void)
 {
@@ -878,6 +908,7 @@ static void all_cases(void)
 	}
 	kinds();
 	idle();
+	released();
 	discarded();
 	forks();
 	own();
