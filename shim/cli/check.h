@@ -25,7 +25,8 @@ struct lift_check {
 	bool has_topo;
 	bool has_tiers;
 	const char *why_not; /* the library places nothing; NULL: it does */
-	int own_mode;        /* of get_mempolicy(2), inherited by programs; -errno */
+	bool policies_refused;
+	int own_mode; /* of get_mempolicy(2), inherited by programs; -errno */
 };
 
 /* What the environment sets. First. */
@@ -34,8 +35,9 @@ void lift_check_settings(struct lift_check *c);
 void lift_check_machine(struct lift_check *c);
 /* What would be decided for each class. After the machine. */
 void lift_check_placement(struct lift_check *c);
-/* What is there for moving and watching pages. */
-void lift_check_extras(struct lift_check *c);
+/* Whether hot pages would be lifted, and with what is there for watching and moving them. Likewise.
+ */
+void lift_check_promotion(struct lift_check *c);
 /* The library, what it is linked with, and whether it can be preloaded. @asked as in library.h. */
 void lift_check_library(struct lift_check *c, const char *asked);
 /* One program, by name or path. */

@@ -163,6 +163,7 @@ static void check_policies(struct lift_check *c)
 			rc > 0 ? "mbind ends the process (%s)" : "mbind is refused (%s)",
 			rc > 0 ? sigabbrev_np(rc) : lift_text_errno(rc));
 		stop(c, "policies cannot be set");
+		c->policies_refused = true;
 		return;
 	}
 	lift_report_add(&c->report, "policies", v->has_preferred_many ? OK : LIMITED,
@@ -453,40 +454,4 @@ void lift_check_placement(struct lift_check *c)
 	check_class(c, LIFT_CLASS_SLAB, 32 * LIFT_MIB);
 	check_class(c, LIFT_CLASS_ANON, LIFT_GIB);
 	check_class(c, LIFT_CLASS_FILE, LIFT_GIB);
-}
-
-/* --- extras --------------------------------------------------------------------------------------
- */
-
-static void add_probe(struct lift_check *c, const char *name, int rc, int err, const char *fine)
-{
-	if (rc > 0)
-		lift_report_add(&c->report, name, LIMITED, "a sandbox that permits it",
-			"ends the process that tries (%s)", sigabbrev_np(rc));
-	else if (rc || err)
-		lift_report_add(&c->report, name, LIMITED, NULL, "not available (%s)",
-			lift_text_errno(rc ? rc : err));
-	else
-		lift_report_add(&c->report, name, OK, NULL, "%s", fine);
-}
-
-void lift_check_extras(struct lift_check *c)
-{
-	/* The newer of these bits are not in bookworm's headers. */
-	enum { UFFD_WP_ASYNC = 1 << 15, UFFD_RWP_ASYNC = 1 << 18 };
-	struct lift_probe_uffd uffd;
-	char *fine;
-	int err;
-	int rc;
-
-	rc = lift_probe_move_pages(&err);
-	add_probe(c, "move-pages", rc, err, "a process can move its own pages");
-	rc = lift_probe_uffd(&uffd);
-	fine = lift_text("available without privileges%s%s",
-		uffd.features & UFFD_WP_ASYNC ? ", write-protect async" : "",
-		uffd.features & UFFD_RWP_ASYNC ? ", read-write-protect async" : "");
-	add_probe(c, "userfaultfd", rc, uffd.err, fine);
-	free(fine);
-	rc = lift_probe_pagemap_scan(&err);
-	add_probe(c, "pagemap-scan", rc, err, "available");
 }

@@ -39,14 +39,14 @@ static int check(const char *program, const char *library, bool json)
 	lift_check_machine(&c);
 	c.report.group = "Placement";
 	lift_check_placement(&c);
+	c.report.group = "Promotion";
+	lift_check_promotion(&c);
 	c.report.group = "Library";
 	lift_check_library(&c, library);
 	if (program) {
 		c.report.group = "Program";
 		lift_check_program(&c, program);
 	}
-	c.report.group = "Not used by this version";
-	lift_check_extras(&c);
 
 	if (json)
 		lift_report_json(&c.report, stdout);

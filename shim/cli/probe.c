@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <linux/fs.h>
 #include <linux/userfaultfd.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -19,30 +18,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shim/os/fd.h"
+#include "shim/os/pagemap.h"
+#include "shim/os/sys.h"
 #include "shim/os/topo_sysfs.h"
+#include "shim/os/uffd.h"
 
 /* What bookworm's headers lack. */
 #ifndef UFFD_USER_MODE_ONLY
 #define UFFD_USER_MODE_ONLY 1
 #endif
-
-struct pagemap_scan {
-	uint64_t size;
-	uint64_t flags;
-	uint64_t start;
-	uint64_t end;
-	uint64_t walk_end;
-	uint64_t vec;
-	uint64_t vec_len;
-	uint64_t max_pages;
-	uint64_t category_inverted;
-	uint64_t category_mask;
-	uint64_t category_anyof_mask;
-	uint64_t return_mask;
-};
-
-#define PAGEMAP_SCAN_IOCTL _IOWR('f', 16, struct pagemap_scan)
-#define PAGEMAP_PRESENT (UINT64_C(1) << 3)
 
 static int wait_for(pid_t child, int *ret_status)
 {
@@ -131,33 +116,45 @@ int lift_probe_uffd(struct lift_probe_uffd *ret)
 	return lift_probe(try_uffd, ret, sizeof(*ret));
 }
 
-static void *touched_page(void)
+/* Pages of its own, there; the child that tries things ends soon. NULL: no memory. */
+static char *touched_pages(size_t nr)
 {
-	char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = mmap(NULL, nr * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		return NULL;
-	*(volatile char *)p = 1;
+	for (size_t i = 0; i < nr; i++)
+		*(volatile char *)(p + i * 4096) = 1;
 	return p;
+}
+
+static struct lift_range pages_at(const char *p, size_t nr)
+{
+	return (struct lift_range){(uintptr_t)p, (uintptr_t)p + nr * 4096};
+}
+
+static int scan_one(void)
+{
+	struct lift_pagemap_ask ask = {.all = LIFT_PAGE_PRESENT, .tell = LIFT_PAGE_PRESENT};
+	struct lift_page_region region;
+	struct lift_fd fd = {0};
+	char *page = touched_pages(1);
+	uintptr_t end;
+	long n;
+
+	if (!page)
+		return -ENOMEM;
+	n = lift_pagemap_open(&fd);
+	if (n < 0)
+		return (int)n;
+	ask.range = pages_at(page, 1);
+	n = lift_pagemap_scan(lift_fd_get(&fd), &ask, &region, 1, &end);
+	return n < 0 ? (int)n : 0;
 }
 
 static void try_pagemap_scan(void *data)
 {
-	uint64_t region[3];
-	struct pagemap_scan scan = {
-		.size = sizeof(scan),
-		.vec = (uintptr_t)region,
-		.vec_len = 1,
-		.category_mask = PAGEMAP_PRESENT,
-		.return_mask = PAGEMAP_PRESENT,
-	};
-	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	void *page = touched_page();
-	int *err = data;
-
-	scan.start = (uintptr_t)page;
-	scan.end = scan.start + 4096;
-	*err = fd < 0 || !page || ioctl(fd, PAGEMAP_SCAN_IOCTL, &scan) < 0 ? -errno : 0;
+	*(int *)data = scan_one();
 }
 
 int lift_probe_pagemap_scan(int *ret_err)
@@ -168,7 +165,7 @@ int lift_probe_pagemap_scan(int *ret_err)
 
 static void try_move_pages(void *data)
 {
-	void *page = touched_page();
+	void *page = touched_pages(1);
 	int *err = data;
 	int status = -1;
 	int node;
@@ -189,6 +186,159 @@ int lift_probe_move_pages(int *ret_err)
 {
 	*ret_err = 0;
 	return lift_probe(try_move_pages, ret_err, sizeof(*ret_err));
+}
+
+static void try_move_by_policy(void *data)
+{
+	struct lift_nodeset one;
+	char *page = touched_pages(1);
+	int *err = data;
+	long node = page ? lift_sys_page_node((uintptr_t)page) : -ENOMEM;
+
+	if (node < 0) {
+		*err = (int)node;
+		return;
+	}
+	lift_nodeset_zero(&one);
+	lift_nodeset_set(&one, (int)node);
+	*err = (int)lift_sys_mbind(page, 4096, LIFT_MPOL_PREFERRED, &one, 2 /* MPOL_MF_MOVE */);
+}
+
+int lift_probe_move_by_policy(int *ret_err)
+{
+	*ret_err = 0;
+	return lift_probe(try_move_by_policy, ret_err, sizeof(*ret_err));
+}
+
+/* --- samplers -----------------------------------------------------------------------------------
+ */
+
+struct sampler {
+	enum lift_sampler_choice choice;
+	int err;
+};
+
+/* Of four pages that are watched one is written, and that one has to be seen. */
+static int watch_pages(enum lift_uffd_kind kind)
+{
+	enum { PAGES = 4 };
+	uint64_t used = kind == LIFT_UFFD_RWP ? LIFT_PAGE_ACCESSED : LIFT_PAGE_WRITTEN;
+	struct lift_pagemap_ask ask = {.all = LIFT_PAGE_PRESENT | used, .tell = used};
+	struct lift_page_region region[PAGES];
+	struct lift_fd pagemap = {0};
+	struct lift_fd uffd = {0};
+	char *p = touched_pages(PAGES);
+	uintptr_t end;
+	long rc = p ? 0 : -ENOMEM;
+
+	if (rc == 0)
+		rc = lift_uffd_open(&uffd, kind);
+	if (rc == 0)
+		rc = lift_pagemap_open(&pagemap);
+	if (rc < 0)
+		return (int)rc;
+	ask.range = pages_at(p, PAGES);
+	rc = lift_uffd_register(lift_fd_get(&uffd), kind, ask.range);
+	if (rc == 0)
+		rc = kind == LIFT_UFFD_RWP ? lift_uffd_arm(lift_fd_get(&uffd), ask.range)
+					   : lift_pagemap_protect(lift_fd_get(&pagemap), ask.range);
+	if (rc < 0)
+		return rc == -ENOTTY ? -EINVAL : (int)rc;
+	*(volatile char *)(p + 4096) = 2;
+	rc = lift_pagemap_scan(lift_fd_get(&pagemap), &ask, region, PAGES, &end);
+	if (rc < 0)
+		return rc == -ENOTTY ? -EINVAL : (int)rc;
+	return rc == 1 && region[0].start == (uintptr_t)p + 4096 &&
+			       region[0].end == (uintptr_t)p + 8192
+		       ? 0
+		       : -EINVAL;
+}
+
+/* Opened, not written to: that would be felt, if only by this child. */
+static int clear_refs(void)
+{
+	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : close(fd);
+}
+
+static int sum_references(void)
+{
+	char text[64];
+	char *page = touched_pages(1);
+	long n = lift_sys_read_file("/proc/self/smaps", text, sizeof(text));
+
+	if (n < 0 || !page)
+		return n < 0 ? (int)n : -ENOMEM;
+#if defined(__x86_64__)
+	if (clear_refs() == 0)
+		return 0;
+#endif
+	return (int)lift_sys_madvise(page, 4096, 20 /* MADV_COLD */);
+}
+
+static int soft_dirty(void)
+{
+	struct lift_fd fd = {0};
+	uint64_t word = 0;
+	char *page = touched_pages(1);
+	int rc = page ? lift_pagemap_open(&fd) : -ENOMEM;
+	long n;
+
+	if (rc < 0)
+		return rc;
+	n = lift_pagemap_read(lift_fd_get(&fd), (uintptr_t)page, &word, 1);
+	if (n < 0)
+		return (int)n;
+	return word & LIFT_PAGEMAP_SOFT_DIRTY ? clear_refs() : -EINVAL;
+}
+
+static int balancing(void)
+{
+	uint64_t mode = lift_os_number("/proc/sys/kernel/numa_balancing", UINT64_MAX);
+
+	return mode == UINT64_MAX ? -ENOENT : mode == 0 ? -EOPNOTSUPP : 0;
+}
+
+static void try_sampler(void *data)
+{
+	struct sampler *s = data;
+
+	switch (s->choice) {
+	case LIFT_SAMPLER_RWP:
+		s->err = watch_pages(LIFT_UFFD_RWP);
+		break;
+	case LIFT_SAMPLER_WP:
+		s->err = watch_pages(LIFT_UFFD_WP);
+		break;
+	case LIFT_SAMPLER_WP_REFS:
+		s->err = watch_pages(LIFT_UFFD_WP);
+		if (s->err == 0)
+			s->err = sum_references();
+		break;
+	case LIFT_SAMPLER_REFS:
+		s->err = sum_references();
+		break;
+	case LIFT_SAMPLER_DIRTY:
+		s->err = soft_dirty();
+		break;
+	case LIFT_SAMPLER_KERNEL:
+		s->err = balancing();
+		break;
+	default:
+		/* damon: there is one for the machine, which is not taken for a question. */
+		s->err = 0;
+		break;
+	}
+}
+
+int lift_probe_sampler(enum lift_sampler_choice choice, int *ret_err)
+{
+	struct sampler s = {.choice = choice};
+	int rc = lift_probe(try_sampler, &s, sizeof(s));
+
+	*ret_err = s.err;
+	return rc;
 }
 
 /* --- libraries ---------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "policy/config.h"
 #include "policy/placement.h"
 
 /*
@@ -32,6 +33,15 @@ int lift_probe_pagemap_scan(int *ret_err);
 
 /* *ret_err: 0 or -errno of asking where an own page is and moving it to where it is. */
 int lift_probe_move_pages(int *ret_err);
+
+/* The same by a memory policy, as the library does where move_pages(2) is refused. */
+int lift_probe_move_by_policy(int *ret_err);
+
+/*
+ * *ret_err: 0 or -errno of what the sampler needs, tried as the library does on pages of the
+ * child's own. damon is not tried: 0.
+ */
+int lift_probe_sampler(enum lift_sampler_choice choice, int *ret_err);
 
 struct lift_probe_mimalloc {
 	int version;         /* mi_version(); 0: cannot be loaded */

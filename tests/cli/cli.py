@@ -81,8 +81,8 @@ def settings():
 # --- what a child does to itself before it becomes the command --------------------------------
 
 SYSCALLS = {
-    'x86_64': {'mbind': 237, 'set_mempolicy': 238},
-    'aarch64': {'mbind': 235, 'set_mempolicy': 237},
+    'x86_64': {'mbind': 237, 'set_mempolicy': 238, 'move_pages': 279, 'userfaultfd': 323},
+    'aarch64': {'mbind': 235, 'set_mempolicy': 237, 'move_pages': 239, 'userfaultfd': 282},
 }
 
 

@@ -6,14 +6,16 @@ import random
 import resource
 import shutil
 import struct
+import subprocess
+import sys
 import unittest
 
 import cli
 
 MACHINE = ['kernel', 'proc', 'policies', 'seccomp', 'own-policy', 'numa-balancing', 'zone-reclaim',
            'max-map-count', 'overcommit', 'huge-pages', 'address-space', 'locked-memory']
-ALWAYS = ['settings', *MACHINE, 'library', 'mimalloc', 'preload', 'move-pages', 'userfaultfd',
-          'pagemap-scan']
+PROMOTION = ['promotion', 'sampler', 'move-pages', 'userfaultfd', 'pagemap-scan']
+ALWAYS = ['settings', *MACHINE, *PROMOTION, 'library', 'mimalloc', 'preload']
 PROGRAM = ['program', 'architecture', 'privileges', 'linkage', 'sanitizer', 'allocator', 'scope']
 
 
@@ -56,7 +58,6 @@ class Form(cli.Case):
     def test_full_disk(self):
         if not os.path.exists('/dev/full'):
             self.skipTest('no /dev/full')
-        import subprocess
         with open('/dev/full', 'w', encoding='ascii') as full:
             got = subprocess.run([cli.COMMAND, 'check'], env=cli.environment(), stdout=full,
                                  stderr=subprocess.PIPE, text=True, check=False)
@@ -132,6 +133,111 @@ class Surroundings(cli.Case):
             self.assertEqual(lines['placement']['verdict'], 'off')
         else:
             self.assertEqual(lines['nodes']['verdict'], 'ok')
+
+
+# Large and busy enough to be looked at, until somebody ends it.
+BUSY = '''
+b = bytearray(200 << 20)
+while True:
+    for i in range(0, len(b), 4096):
+        b[i] = 1
+'''
+
+
+class Promotion(cli.Case):
+    def of(self, *calls, action=cli.SECCOMP_EPERM, **settings):
+        """The lines, with a filter that answers these calls where there are any."""
+        filters = [cli.seccomp(cli.syscall_number(self, call), action) for call in calls]
+
+        def act():
+            for each in filters:
+                each()
+        return cli.check_lines(self, env=cli.environment(**settings),
+                               preexec_fn=act if filters else None)
+
+    def test_switched_off(self):
+        line = self.of(NUMALIFT_PROMOTE='off')['promotion']
+        self.assertEqual(line['verdict'], 'off')
+        self.assertIn('NUMALIFT_PROMOTE', line['finding'])
+        self.assertEqual(self.of(NUMALIFT='off')['promotion']['verdict'], 'off')
+
+    def test_tracked_only(self):
+        line = self.of(NUMALIFT_PROMOTE='track')['promotion']
+        self.assertEqual(line['verdict'], 'limited')
+        self.assertIn('tracked', line['finding'])
+
+    def test_nowhere_to_promote_to(self):
+        lines = self.of()
+        if lines['nodes']['finding'].startswith('one node'):
+            self.assertEqual(lines['promotion']['verdict'], 'off')
+            self.assertIn('no thread', lines['promotion']['finding'])
+        elif ' in 1 tier' in lines['nodes']['finding']:
+            self.assertEqual(lines['promotion']['verdict'], 'ok')
+            self.assertIn('equally fast', lines['promotion']['finding'])
+
+    def test_sandbox(self):
+        line = self.of('userfaultfd')['promotion']
+        self.assertEqual(line['verdict'], 'off')
+        self.assertIn('NUMALIFT_PROMOTE', line['remedy'])
+        self.assertEqual(self.of('userfaultfd', NUMALIFT_PROMOTE='track')['promotion']['verdict'],
+                         'limited')
+
+    def test_moving(self):
+        lines = self.of()
+        if lines['move-pages']['verdict'] != 'ok' or lines['policies']['verdict'] == 'off':
+            self.skipTest('pages cannot be moved here')
+        self.assertIsNone(lines['move-pages']['remedy'])
+        line = self.of('move_pages')['move-pages']
+        self.assertEqual(line['verdict'], 'limited')
+        self.assertRegex(line['finding'], 'EPERM.*mbind moves')
+        line = self.of('move_pages', 'mbind')['move-pages']
+        self.assertRegex(line['finding'], 'EPERM.*nothing is moved')
+        line = self.of('move_pages', action=cli.SECCOMP_KILL)['move-pages']
+        self.assertIn('SYS', line['finding'])
+
+    def test_best_sampler(self):
+        lines = self.of()
+        if 'is 2' in lines['numa-balancing']['finding'] or 'is 3' in lines['numa-balancing']['finding']:
+            self.assertTrue(lines['sampler']['finding'].startswith('kernel:'))
+            self.skipTest('the kernel promotes here')
+        self.assertRegex(lines['sampler']['finding'], r'^(rwp|wp\+refs|refs|none): ')
+        for action, word in ((cli.SECCOMP_EPERM, 'EPERM'), (cli.SECCOMP_KILL, 'SYS')):
+            line = self.of('userfaultfd', action=action)['sampler']
+            if line['verdict'] == 'off':
+                continue
+            self.assertTrue(line['finding'].startswith('refs: '), line)
+            self.assertIn('rwp is not available (%s)' % word, line['finding'])
+            self.assertIn('wp+refs is not available (%s)' % word, line['finding'])
+            self.assertIn('userfaultfd', line['remedy'])
+
+    def test_sampler_by_name(self):
+        for name in ('rwp', 'wp+refs', 'wp', 'refs', 'dirty', 'damon', 'kernel'):
+            line = self.of(NUMALIFT_SAMPLER=name)['sampler']
+            if line['verdict'] == 'ok':
+                self.assertTrue(line['finding'].startswith(name + ', as asked: '), line)
+            else:
+                self.assertIn('NUMALIFT_SAMPLER=%s does not work here' % name, line['finding'])
+
+    def test_the_library_takes_that_sampler(self):
+        if 'ASAN_OPTIONS' in os.environ:
+            self.skipTest('the library of such a build cannot be preloaded')
+        for name in ('auto', 'refs'):
+            finding = self.of(NUMALIFT_SAMPLER=name)['sampler']['finding']
+            env = cli.environment(LD_PRELOAD=cli.LIBRARY, NUMALIFT_PROMOTE='track',
+                                  NUMALIFT_SAMPLER=name, NUMALIFT_LOG='info', NUMALIFT_STATS='off')
+            with subprocess.Popen([sys.executable, '-c', BUSY], env=env, stdin=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True) as busy:
+                said = ''
+                while 'sampler ' not in said and 'not promoted' not in said:
+                    line = busy.stderr.readline()
+                    if not line:
+                        break
+                    said += line
+                busy.kill()
+            if finding.startswith('none'):
+                self.assertNotIn('numalift: sampler ', said)
+            else:
+                self.assertIn('numalift: sampler %s\n' % finding.split(':')[0].split(',')[0], said)
 
 
 class Programs(cli.Case):
@@ -246,7 +352,6 @@ class Programs(cli.Case):
         path = self.privileged(0o755)
         if not shutil.which('setcap'):
             self.skipTest('no setcap')
-        import subprocess
         if subprocess.run(['setcap', 'cap_net_raw+ep', path], check=False,
                           stderr=subprocess.DEVNULL).returncode:
             self.skipTest('no file capabilities here')
