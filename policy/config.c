@@ -54,7 +54,7 @@ enum kind {
 		"How it is found out which pages are hot.")                                        \
 	ROW("NUMALIFT_BUDGET", KIND_BUDGET, budget_ppm, "3%",                                      \
 		"a percentage of one CPU, 0.1%..100%",                                             \
-		"What sampling and moving may cost, the faults it causes included.")               \
+		"What sampling and trading pages may cost, with the faults it causes.")               \
 	ROW("NUMALIFT_WINDOW", KIND_WINDOW, window_bytes, "auto",                                  \
 		"auto, 0, or a multiple of 4K up to 2M",                                           \
 		"How much beside a hot page is promoted in advance.")                              \

@@ -171,8 +171,8 @@ void lift_promote_located(struct lift_promote *p, uintptr_t addr, int node);
 void lift_promote_describe(struct lift_promote *p, uintptr_t addr, bool huge, int home);
 
 /*
- * After COLLECT: @range is resident; accessed or not. Sums (samplers that see no pages): accessed
- * is whether an eighth of what is resident was.
+ * After COLLECT: @range is resident; accessed or not. Of a sum, a part of which was accessed, the
+ * caller says accessed in that part of the samples.
  */
 void lift_promote_sampled(struct lift_promote *p, struct lift_range range, bool accessed);
 

@@ -78,6 +78,8 @@ static bool about_rights(long nr, long option)
 		return option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS ||
 		       option == PR_CAPBSET_DROP || option == PR_SET_SECUREBITS ||
 		       option == PR_CAP_AMBIENT;
+	case SYS_chroot:
+	case SYS_pivot_root:
 	case SYS_seccomp:
 	case SYS_capset:
 	case SYS_setuid:

@@ -25,8 +25,10 @@
 
 long lift_ns_call(long nr, long a, long b)
 {
-	bool alone = nr == SYS_setns ||
-		     (a & (CLONE_NEWUSER | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD)) != 0;
+	const long apart = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
+			   CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_VM |
+			   CLONE_SIGHAND | CLONE_THREAD;
+	bool alone = nr == SYS_setns || (a & apart) != 0;
 	long ret;
 
 	if (!alone || !lift_worker_pause())
@@ -51,6 +53,21 @@ LIFT_EXPORT int unshare(int flags)
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_unshare))
 		return LIFT_NEXT(unshare, int, (int), (flags));
 	return result(lift_ns_call(SYS_unshare, flags, 0));
+}
+
+/* A thread with the old root would be a way out of the new one, by /proc. */
+LIFT_EXPORT int chroot(const char *path)
+{
+	bool paused;
+	long ret;
+
+	if (lift_aside() && lift_next_fn(LIFT_NEXT_chroot))
+		return LIFT_NEXT(chroot, int, (const char *), (path));
+	paused = lift_worker_pause();
+	ret = lift_syscall(SYS_chroot, (long)path, 0, 0, 0, 0, 0);
+	if (paused)
+		lift_worker_resume();
+	return result(ret);
 }
 
 LIFT_EXPORT int setns(int fd, int type)

@@ -15,7 +15,7 @@
 	X(malloc) X(calloc) X(realloc) X(free) X(posix_memalign) X(memalign) X(aligned_alloc)      \
 	X(valloc) X(pvalloc) X(malloc_usable_size) X(malloc_trim) X(mallopt) X(mallinfo2)          \
 	X(mmap) X(munmap) X(mremap) X(madvise) X(mprotect) X(mlockall) X(munlockall)               \
-	X(shmat) X(shmdt) X(mbind) X(set_mempolicy) X(prctl) X(unshare) X(setns)                   \
+	X(shmat) X(shmdt) X(mbind) X(set_mempolicy) X(prctl) X(unshare) X(setns) X(chroot)                   \
 	X(setuid) X(seteuid) X(setreuid) X(setresuid) X(setgid) X(setegid) X(setregid)             \
 	X(setresgid) X(setgroups) X(initgroups) X(capset)                                                    \
 	X(_Znwm) X(_Znam) X(_ZnwmRKSt9nothrow_t) X(_ZnamRKSt9nothrow_t)                            \

@@ -96,9 +96,10 @@ bool lift_place_machine(struct lift_place_machine *ret);
  * For the worker: memory whose place was chosen by the program's own mbind or by the user's naming
  * nodes, ascending, at most max ranges. How many.
  */
+size_t lift_place_fixed(struct lift_range *ret, size_t max);
+
 /* How often there was more of it: what was read before may be out of date. Any thread. */
 unsigned lift_place_fixed_changes(void);
-size_t lift_place_fixed(struct lift_range *ret, size_t max);
 
 /* Nothing is placed any more in this process. Async-signal-safe. */
 void lift_place_stop(void);

@@ -251,15 +251,6 @@ static void add_slots(const struct lift_nodeset *set, int to, bool fast)
 	}
 }
 
-/* A filter may kill for calls that a program like this never makes (place.c). */
-static bool in_sandbox(void)
-{
-	unsigned seccomp = 0;
-
-	return !lift_config_given("NUMALIFT_PROMOTE") &&
-	       lift_os_mems_allowed(&(struct lift_nodeset){{0}}, &seccomp) == 0 && seccomp != 0;
-}
-
 static bool read_machine(void)
 {
 	bool track = lift_config_now()->promote == LIFT_PROMOTE_TRACK;
@@ -268,9 +259,14 @@ static bool read_machine(void)
 	w.now.nr_nodes = 0;
 	w.fast_only = false;
 	if (!lift_place_machine(&w.machine)) {
-		if (!track || lift_os_topology(&w.machine.topo) < 0 ||
-			lift_tiers_build(&w.machine.topo, NULL, &w.machine.tiers) < 0)
-			return end("there is one node, or the nodes are not known");
+		const struct lift_tiers *tiers = &lift_config_now()->tiers;
+
+		/* Nothing is placed here; promotion was asked for by name all the same. */
+		if (!lift_config_given("NUMALIFT_PROMOTE") ||
+			lift_os_topology(&w.machine.topo) < 0 ||
+			lift_tiers_build(
+				&w.machine.topo, tiers->nr ? tiers : NULL, &w.machine.tiers) < 0)
+			return end("there is one node, or nothing may be placed here");
 		lift_topology_memory_nodes(&w.machine.topo, &w.machine.allowed);
 		w.machine.task_mode = LIFT_MPOL_DEFAULT;
 	}
@@ -468,6 +464,7 @@ static int make_records(void)
 	if (rc < 0)
 		return rc;
 	w.records_bytes = lift_heat_bytes(chunks, chunks) + w.max_armed * sizeof(*w.armed);
+	w.records_bytes = (w.records_bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
 	at = lift_sys_mmap_apart(w.records_bytes, MAP_NORESERVE);
 	if (lift_syserr(at))
 		return (int)at;
@@ -1132,10 +1129,6 @@ void lift_promoter_run(struct lift_orders *orders)
 		w.began_at = w.sys->now(w.sys->ctx);
 	w.reason = NULL;
 	w.sampler = NULL;
-	if (in_sandbox()) {
-		(void)end("a seccomp filter is active; NUMALIFT_PROMOTE=on promotes all the same");
-		return;
-	}
 	/* Before anything else is opened: a number that is in use for a moment is one that the
 	 * program, which may count on it, does not get. */
 	be_apart();

@@ -25,7 +25,7 @@ static char lines[4096];
 int lift_tracked_open(size_t max, struct lift_range *ret)
 {
 	static struct lift_range memory;
-	size_t bytes = 3 * max * sizeof(struct lift_range);
+	size_t bytes = (3 * max * sizeof(struct lift_range) + 4095) & ~(size_t)4095;
 	long at;
 
 	*ret = memory;

@@ -19,6 +19,7 @@
 #include "shim/os/rawsys.h"
 #include "shim/os/sys.h"
 #include "shim/os/tasks.h"
+#include "shim/os/topo_sysfs.h"
 #include "shim/promoter.h"
 #include "shim/thread.h"
 
@@ -155,6 +156,16 @@ static int create(void)
 	return rc;
 }
 
+/* A filter may kill for calls that a program like this never makes (place.c). */
+static bool in_sandbox(void)
+{
+	struct lift_nodeset nodes;
+	unsigned seccomp = 0;
+
+	return !lift_config_given("NUMALIFT_PROMOTE") &&
+	       lift_os_mems_allowed(&nodes, &seccomp) == 0 && seccomp != 0;
+}
+
 static void start(void)
 {
 	int none = NONE;
@@ -165,9 +176,17 @@ static void start(void)
 	/* Before the constructor there may be no heap yet. */
 	if (!atomic_load_explicit(&t.constructed, memory_order_acquire) || !in_its_process())
 		return;
+	if (in_sandbox()) {
+		errno = saved;
+		lift_worker_end();
+		return;
+	}
 	/* A handler that wants the thread gone would wait for us. */
 	mask = lift_sys_block_signals();
 	if (atomic_compare_exchange_strong(&t.state, &none, STARTING)) {
+		t.cpu_bytes = lift_syscall(SYS_sched_getaffinity,
+			atomic_load_explicit(&t.process, memory_order_relaxed), CPU_BYTES,
+			(long)t.cpus, 0, 0, 0);
 		rc = create();
 		atomic_store(&t.state, rc == 0 ? RUNNING : OVER);
 	}
@@ -271,7 +290,6 @@ void lift_worker_constructed(void)
 {
 	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed))
 		return;
-	t.cpu_bytes = lift_syscall(SYS_sched_getaffinity, 0, CPU_BYTES, (long)t.cpus, 0, 0, 0);
 	atomic_store_explicit(&t.constructed, true, memory_order_release);
 	if (data_bytes() >= MAPPED_ENOUGH + LIFT_GRANULE)
 		start();

@@ -10,8 +10,9 @@
  * mapping call, under whatever locks an allocator holds, perhaps in a signal handler; and libc
  * takes slower ways in a program that has two threads. So it is a bare clone(2) with a stack and
  * thread-local storage of its own, which makes system calls and nothing else. What follows from
- * that: libc does not know it, so it makes way when the program changes its user
- * (interpose_process.c), or the kernel wants a process without threads.
+ * that: libc does not know it, so it takes a change of user over by itself, and makes way for calls
+ * that change what one thread may do, or that want a process without threads
+ * (interpose_process.c).
  */
 #ifndef NUMALIFT_SHIM_WORKER_H
 #define NUMALIFT_SHIM_WORKER_H

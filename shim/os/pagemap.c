@@ -4,7 +4,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/fs.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 #include "shim/os/rawsys.h"
@@ -55,11 +57,35 @@ static_assert(
 		offsetof(struct lift_page_region, is) == offsetof(struct page_region, categories),
 	"the kernel's layout");
 
+/*
+ * Opened with CAP_SYS_ADMIN it would show physical addresses, for as long as it is open and to
+ * whoever has it. Capabilities are the thread's own.
+ */
+static int open_plain(struct lift_fd *ret, const char *path)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct had[2];
+	struct __user_cap_data_struct less[2];
+	bool dropped = false;
+	int rc;
+
+	if (lift_syscall(SYS_capget, (long)&head, (long)had, 0, 0, 0, 0) == 0 &&
+		(had[0].effective >> CAP_SYS_ADMIN & 1)) {
+		memcpy(less, had, sizeof(less));
+		less[0].effective &= ~(UINT32_C(1) << CAP_SYS_ADMIN);
+		dropped = lift_syscall(SYS_capset, (long)&head, (long)less, 0, 0, 0, 0) == 0;
+	}
+	rc = lift_fd_open(ret, path, O_RDONLY);
+	if (dropped)
+		(void)lift_syscall(SYS_capset, (long)&head, (long)had, 0, 0, 0, 0);
+	return rc;
+}
+
 static struct lift_fd early;
 
 int lift_pagemap_open(struct lift_fd *ret)
 {
-	int rc = lift_fd_open(ret, "/proc/thread-self/pagemap", O_RDONLY);
+	int rc = open_plain(ret, "/proc/thread-self/pagemap");
 	struct lift_fd got;
 	int fd;
 
@@ -81,7 +107,7 @@ void lift_pagemap_open_early(void)
 {
 	/* The process's: this thread may end. */
 	if (lift_fd_get(&early) < 0)
-		(void)lift_fd_open(&early, "/proc/self/pagemap", O_RDONLY);
+		(void)open_plain(&early, "/proc/self/pagemap");
 }
 
 void lift_pagemap_forked(void)
