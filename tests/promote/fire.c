@@ -66,6 +66,9 @@ static struct piece bound[BOUND];
 static int stays[BOUND][MAX_PAGES]; /* where these have to be; below 0: not said */
 /* Taken for writing nothing is under way. */
 static pthread_rwlock_t no_fork = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+/* Taken for writing there is a hole that is to be filled again: nobody else may map anything there.
+ */
+static pthread_rwlock_t no_hole = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static _Atomic bool over;
 static _Atomic unsigned wrong;
 static _Atomic unsigned long ops;
@@ -183,7 +186,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 	(void)context;
 	if (!window || at < window || at >= window + window_bytes) {
 		char text[64];
-		int n = snprintf(text, sizeof(text), "stray fault at %p\n", (void *)at);
+		int n = snprintf(text, sizeof(text), "stray fault at %p, code %d\n", (void *)at,
+			info->si_code);
 
 		(void)!write(2, text, (size_t)n);
 		_exit(3);
@@ -217,6 +221,29 @@ static void closed_window(struct piece *p, unsigned first, unsigned nr, int prot
 
 /* --- what is done to memory --- */
 
+/* A part goes away and comes back. */
+static void there_and_back(struct piece *p, uint64_t *s)
+{
+	unsigned nr = 1 + below(s, p->pages / 2);
+	char *from = p->at + below(s, p->pages / 2) * PAGE;
+	char *to = map(nr, PROT_NONE);
+	char *there;
+
+	pthread_rwlock_unlock(&no_hole);
+	pthread_rwlock_wrlock(&no_hole);
+	there = mremap(from, nr * PAGE, nr * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	if (there == MAP_FAILED) {
+		atomic_fetch_add(&refused, 1);
+	} else {
+		(void)*(volatile char *)there;
+		if (mremap(there, nr * PAGE, nr * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, from) !=
+			from)
+			where_die("mremap back");
+	}
+	pthread_rwlock_unlock(&no_hole);
+	pthread_rwlock_rdlock(&no_hole);
+}
+
 static void remap(struct piece *p, uint64_t *s)
 {
 	unsigned pages = 16 + below(s, 240);
@@ -231,23 +258,9 @@ static void remap(struct piece *p, uint64_t *s)
 		to = mremap(p->at, was * PAGE, pages * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 			map(pages, PROT_NONE));
 		break;
-	case 2: { /* a part goes away and comes back */
-		unsigned first = below(s, was / 2);
-		unsigned nr = 1 + below(s, was / 2);
-		char *from = p->at + first * PAGE;
-		char *there = mremap(from, nr * PAGE, nr * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
-			map(nr, PROT_NONE));
-
-		if (there == MAP_FAILED) {
-			atomic_fetch_add(&refused, 1);
-			return;
-		}
-		(void)*(volatile char *)there;
-		if (mremap(there, nr * PAGE, nr * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, from) !=
-			from)
-			where_die("mremap back");
+	case 2:
+		there_and_back(p, s);
 		return;
-	}
 	default: { /* what was two calls of mmap becomes one of mremap */
 		unsigned more = 1 + below(s, 32);
 		char *end;
@@ -487,10 +500,12 @@ static void *work(void *arg)
 			if (i % THREADS == self)
 				check(&bound[i], 251, "bound");
 		check(&shared[self], 251, "shared");
+		pthread_rwlock_rdlock(&no_hole);
 		for (unsigned i = 0; i < 3; i++)
 			one_operation(&own[self][below(&s, OWN)], &s);
 		for (unsigned i = 0; i < 10; i++)
 			churn(&blocks[self][below(&s, BLOCKS)], &s);
+		pthread_rwlock_unlock(&no_hole);
 		pthread_rwlock_unlock(&no_fork);
 	}
 	return NULL;

@@ -38,7 +38,7 @@ def text_of(step, name):
         words = line.split()
         if len(words) > 1 and words[0] == name:
             return words[1]
-    raise Failed('printed no "%s" (status %s): %s' % (name, step.rc, ' / '.join((step.err + step.out)[-4:])))
+    raise Failed('printed no "%s" (status %s): %s' % (name, step.rc, ' / '.join(step.err[:3] + step.out[-2:])))
 
 
 def equal(g, step, name, wanted):
@@ -64,6 +64,10 @@ def fire(g, seconds, title, env, moves=True):
     step = g.shell('%s 2> /tmp/said; rc=$?; grep -v "^numalift: " /tmp/said | head -20 >&2; '
                    'grep "^numalift: " /tmp/said | tail -12; exit $rc' % shlex.join(
                        g.command(['fire', str(seconds), str(SLOW)], env=env)), title)
+    def ended_well():
+        if step.need().rc != 0:
+            raise Failed('status %d: %s' % (step.rc, ' / '.join(step.err[:4] + step.out[-2:])))
+    g.check('%s: ends well' % title, ended_well)
     for name in 'wrong', 'bad-children', 'refused', 'astray', 'astray-late':
         equal(g, step, name, '0')
     equal(g, step, 'userfaultfd', 'works')
