@@ -14,14 +14,10 @@ VICTIM(older_and_newer_memory_moves, .victim = "background", .args = {"remap"}, 
 VICTIM(only_writes_watched, .victim = "background", .args = {"remap"},
 	.env = {TRACK, "NUMALIFT_SAMPLER=wp"}, .err_lines = 1)
 
-VICTIM(capabilities_of_all_threads, .victim = "background", .args = {"capset"}, .env = {TRACK},
-	.hard = "the worker keeps its own")
-VICTIM(bounding_set, .victim = "background", .args = {"bounding"}, .env = {TRACK},
-	.hard = "the worker keeps its own")
-VICTIM(user_by_system_call, .victim = "background", .args = {"raw"}, .env = {TRACK},
-	.hard = "it is of one thread, and the worker is not told")
-VICTIM(last_thread_leaves, .victim = "background", .args = {"last"}, .env = {TRACK}, .seconds = 20,
-	.hard = "the worker stays")
+VICTIM(capabilities_of_all_threads, .victim = "background", .args = {"capset"}, .env = {TRACK})
+VICTIM(bounding_set, .victim = "background", .args = {"bounding"}, .env = {TRACK})
+VICTIM(user_by_system_call, .victim = "background", .args = {"raw"}, .env = {TRACK})
+VICTIM(last_thread_leaves, .victim = "background", .args = {"last"}, .env = {TRACK}, .seconds = 20)
 
 VICTIM(unshare_late_in_life, .victim = "unshare_late", .env = {TRACK})
 VICTIM(daemons, .victim = "daemonize", .env = {TRACK})
