@@ -115,6 +115,7 @@ class Guest:
 
     def __init__(self, machine, kernel, settings):
         self.machine = machine
+        self.name = os.path.basename(machine).split('.')[0]
         self.kernel = kernel
         self.settings = settings
         self.files = {}      # path in the guest -> path here
@@ -264,9 +265,9 @@ class Guest:
     def notes(self):
         for fn in self.measured:
             try:
-                yield '%s: %s' % (self.machine, fn())
+                yield '%s: %s' % (self.name, fn())
             except Failed as e:
-                yield '%s: %s' % (self.machine, e)
+                yield '%s: %s' % (self.name, e)
 
     # --- the guest
 
@@ -339,7 +340,7 @@ class Guest:
 
     def evaluate(self, tap):
         for title, fn, why in self.checks:
-            title = '%s: %s' % (self.machine, title)
+            title = '%s: %s' % (self.name, title)
             if fn is None:
                 tap.skip(title, why)
                 continue
