@@ -87,7 +87,7 @@ static void *forks(void *arg)
 {
 	int status;
 
-	while (now() < began + 8) {
+	while (now() < began + 6) {
 		pid_t pid = fork();
 
 		if (pid < 0)

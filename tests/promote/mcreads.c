@@ -56,7 +56,7 @@ static void make_value(unsigned long key)
 	char text[24];
 
 	memset(wanted, 'a' + (int)(key % 26), bytes);
-	for (size_t at = 0; at + 24 < bytes; at += 509)
+	for (size_t at = 0; at + 24 < bytes; at += 2039)
 		memcpy(wanted + at, text,
 			(size_t)snprintf(text, sizeof(text), "%lu,%zu,", key, at));
 	memcpy(wanted + bytes, "\r\n", 3);

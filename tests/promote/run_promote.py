@@ -28,10 +28,20 @@ CONSTANT = {'NUMALIFT_PROMOTE': 'on', 'NUMALIFT_FAST_LIMIT': '48M', 'NUMALIFT_BU
             'NUMALIFT_WINDOW': '2M'}
 
 
+STAT = FOLDER + '/numalift stat --json $pid | tr -d " \\n" | sed "s/^/stat /"; echo'
+
+
+def figures(step):
+    """What the library says that it has done, last."""
+    said = [line for line in step.out if line.startswith('stat ')]
+    return {name: int(n) for name, n in re.findall(r'"(\w+)":(?:{"value":)?(\d+)', said[-1] if said else '')}
+
+
 def last_word(step):
-    """What the worker said of itself last."""
-    said = [line for line in step.out + step.err if 'numalift: stats' in line]
-    return said[-1].split('stats ', 1)[1] if said else 'nothing'
+    have = figures(step)
+    sampler = re.findall(r'"sampler":"([^"]*)"', ' '.join(line for line in step.out if line.startswith('stat ')))
+    return ', '.join(sampler[-1:] + ['%s %d' % (n, have[n]) for n in (
+        'pgpromote_success', 'pgdemote', 'bounced', 'passes', 'duration_ms') if n in have]) or 'no statistics'
 
 
 def text_of(step, name):
@@ -77,8 +87,8 @@ def fire(g, seconds, title, env, moves=True):
     if not moves:
         # the kernel's balancing may bring some up, but it does not take anything down
         equal(g, step, 'down', '0')
-    g.measured.append(lambda: '%s: up %s, down %s, ops %s, checked %s, children %s; %s' % (
-        title, *(text_of(step, n) for n in ('up', 'down', 'ops', 'checked', 'children')), last_word(step)))
+    g.measured.append(lambda: '%s: up %s, down %s, ops %s, checked %s, children %s' % (
+        title, *(text_of(step, n) for n in ('up', 'down', 'ops', 'checked', 'children'))))
 
 
 NODES = 'sed -n "/ anon=/s/^/%s /p" /proc/$pid/numa_maps'
@@ -131,7 +141,7 @@ def memcached(g, title, kernel, env=None, lift=True, through=None, passes=6, pro
         'echo %d > /sys/kernel/mm/numa/demotion_enabled' % (kernel == 2) if g.kernel != '6.1' else ':',
         '%s %d %d; rc=$?' % (load, passes, PERIOD_MS if promoted else PERIOD_MS // 2),
         holds % 'read',
-        'grep "numalift: stats" /tmp/said | tail -1',
+        STAT,
         'grep -E "pgpromote_success|numa_hint_faults " /proc/vmstat; grep Anon /proc/$pid/smaps_rollup',
         'kill $pid; wait $pid 2> /dev/null',
         'echo 0 > /sys/kernel/mm/numa/demotion_enabled' if g.kernel != '6.1' else ':',
@@ -211,31 +221,37 @@ def rights(g):
 
 def ends(g):
     """What ends a program, or doubles it, comes while its pages move."""
-    for what in 'exit', 'exec', 'fork', 'seccomp':
-        # who asks for promotion by name takes the risk of a filter that kills
-        env = {k: v for k, v in CONSTANT.items() if k != 'NUMALIFT_PROMOTE' or what != 'seccomp'}
-        step = g.shell('%s 2> /tmp/said; rc=$?; grep -v "^numalift: " /tmp/said >&2; exit $rc' % shlex.join(
-            g.command(['ends', what, str(SLOW)], env=env)), 'ends: ' + what)
-
-        def fn(step=step):
-            if step.need().rc != 0 or 'ends well' not in step.out + ['ends well'] * (what == 'fork'):
-                raise Failed('status %d: %s' % (step.rc, ' / '.join(step.err[:4])))
-        g.check('ends: %s: as without the library' % what, fn)
-    step = g.shell('for i in 0 1 2 3; do timeout -s KILL 4.$((i * 2)) %s 2> /tmp/said; echo "status $?"; '
-                   'done' % shlex.join(g.command(['ends', 'run', str(SLOW)], env=CONSTANT)), 'ends: killed')
-
-    def killed():
-        if step.need().out != ['status 137'] * 4:
-            raise Failed(' / '.join(step.out))
-    g.check('ends: killed', killed)
+    # who asks for promotion by name takes the risk of a filter that kills
+    unnamed = {k: v for k, v in CONSTANT.items() if k != 'NUMALIFT_PROMOTE'}
+    together = 'exit', 'exec', 'seccomp'
+    step = g.shell('\n'.join(
+        ['( %s > /tmp/ends.%s 2>&1; echo "status $?" >> /tmp/ends.%s ) &' % (
+            shlex.join(g.command(['ends', what, str(SLOW)], env=unnamed)), what, what) for what in together] +
+        ['wait'] + ['grep -v "^numalift: " /tmp/ends.%s | sed "s/^/%s: /"' % (what, what) for what in together]),
+        'exit, exec, seccomp')
+    for what in together:
+        def fn(what=what):
+            said = [line[len(what) + 2:] for line in step.need().out if line.startswith(what + ': ')]
+            if said != ['ends well', 'status 0']:
+                raise Failed(' / '.join(said)[:300])
+        g.check('%s while pages move' % what, fn)
+    fork = g.shell('%s 2>&1 | grep -v "^numalift: "' % shlex.join(
+        g.command(['ends', 'fork', str(SLOW)], env=CONSTANT)), 'threads that fork')
+    kill = g.shell('for i in 1 5; do timeout -s KILL 4.$i %s 2> /tmp/said; echo "status $?"; done' % shlex.join(
+        g.command(['ends', 'run', str(SLOW)], env=CONSTANT)), 'killed')
+    for also, wanted in (fork, ['ends well']), (kill, ['status 137'] * 2):
+        def all_there(also=also, wanted=wanted):
+            if also.need().out != wanted:
+                raise Failed(' / '.join(also.out)[:300])
+        g.check('%s while pages move' % also.title, all_there)
 
 
 def kernel_is_well(g):
-    step = g.shell('dmesg | grep -E "BUG:|Bad page|WARNING:|Call Trace|Oops|blocked for more than"', 'the kernel is well')
+    step = g.shell('dmesg | grep -B4 -A12 -E "BUG:|Bad page|WARNING:|Call Trace|Oops|blocked for more than"', 'the kernel is well')
 
     def fn():
         if step.need().out:
-            raise Failed(' / '.join(step.out[:6]))
+            raise Failed(' / '.join(step.out[:20]))
     g.check('the kernel complains of nothing', fn)
 
 
@@ -244,9 +260,9 @@ def cpuset(g):
     step = g.shell('\n'.join([
         'mkdir -p /sys/fs/cgroup/p; echo 0-2 > /sys/fs/cgroup/p/cpuset.mems; '
         'echo 0 > /sys/fs/cgroup/p/cgroup.procs',
-        '( sleep 7; echo 1-2 > /sys/fs/cgroup/p/cpuset.mems ) &',
-        '%s 2> /tmp/said & pid=$!; sleep 13' % shlex.join(
-            g.command(['fire', '15', str(SLOW)], node=1, uid=1000, env=CONSTANT)),
+        '( sleep 6; echo 1-2 > /sys/fs/cgroup/p/cpuset.mems ) &',
+        '%s 2> /tmp/said & pid=$!; sleep 10' % shlex.join(
+            g.command(['fire', '11', str(SLOW)], node=1, uid=1000, env=CONSTANT)),
         NODES % 'later', 'wait $pid; rc=$?', 'grep -v "^numalift: " /tmp/said >&2', 'exit $rc']),
         'a node is taken away by the cpuset')
     equal(g, step, 'wrong', '0')
@@ -292,7 +308,7 @@ def mariadb(g):
         'n=0; until %s -e "select 1" > /tmp/first 2>&1; do n=$((n + 1)); [ $n -lt 300 ] || exit 1; '
         'kill -0 $pid || exit 1; usleep 200000; done' % talk,
         "%s -e '%s'; rc=$?" % (talk, '; '.join(sql)),
-        'grep "^numalift: " /tmp/said | tail -3',
+        'pid=$(pidof mariadbd); ' + STAT,
         'grep -v "^numalift: " /tmp/said | grep -i error >&2',
         'kill $pid; wait $pid; exit $rc']), 'MariaDB while pages move')
 
@@ -304,10 +320,10 @@ def mariadb(g):
     g.check('%s: all rows are right' % step.title, fn)
 
     def moved():
-        found = re.findall(r'promoted=(\d+) demoted=(\d+)', last_word(step))
-        if not found or int(found[0][0]) == 0 or int(found[0][1]) == 0:
-            raise Failed('nothing moved: ' + last_word(step))
-        return '%s up, %s down' % found[0]
+        have = figures(step)
+        if have.get('pgpromote_success', 0) == 0 or have.get('pgdemote', 0) == 0:
+            raise Failed(last_word(step))
+        return last_word(step)
     g.check('%s: pages moved' % step.title, moved)
 
 
@@ -329,7 +345,8 @@ def main():
     p.add_argument('--library', required=True)
     p.add_argument('--programs', required=True)
     p.add_argument('--launch', required=True)
-    p.add_argument('--seconds', type=int, default=20, help='under fire')
+    p.add_argument('--cli', required=True)
+    p.add_argument('--seconds', type=int, default=12, help='under fire')
     p.add_argument('--verbose', action='store_true')
     p.add_argument('kernel')
     p.add_argument('part', nargs='*', choices=[[], *PARTS])
@@ -340,6 +357,7 @@ def main():
     args.scratch = os.path.abspath(os.path.join(os.path.dirname(args.launch)))
     args.programs = {n: os.path.join(os.path.abspath(args.programs), n) for n in
                      ('ends', 'fire', 'holds', 'mcreads', 'rights')}
+    args.programs['numalift'] = os.path.abspath(args.cli)
     args.programs['launch'] = os.path.abspath(args.launch)
     ci = os.environ.get('CI') == 'true'
     tap = Tap()
