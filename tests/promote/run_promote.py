@@ -39,9 +39,10 @@ def figures(step):
 
 def last_word(step):
     have = figures(step)
-    sampler = re.findall(r'"sampler":"([^"]*)"', ' '.join(line for line in step.out if line.startswith('stat ')))
-    return ', '.join(sampler[-1:] + ['%s %d' % (n, have[n]) for n in (
-        'pgpromote_success', 'pgdemote', 'bounced', 'passes', 'duration_ms') if n in have]) or 'no statistics'
+    words = re.findall(r'"(?:sampler|state|reason)":"([^"]*)"', ' '.join(
+        line for line in step.out if line.startswith('stat ')))
+    return ', '.join(words + ['%s %d' % (n, have[n]) for n in (
+        'pgpromote_success', 'pgdemote', 'bounced', 'passes', 'worker_cpu_ns', 'fault_est_ns') if n in have]) or 'no statistics'
 
 
 def text_of(step, name):
@@ -111,6 +112,14 @@ def balancing(mode):
            'scan_period_max_ms' % (mode, 1000 if mode == 2 else 60000)
 
 
+# Nodes 0 and 1 are full until the second. The kernel keeps a part of each free, to which it cannot be filled.
+FILL = 'echo 8192 > /proc/sys/vm/min_free_kbytes; rm -f /tmp/full; ' \
+       '%s/launch -e 0,1:20 -- /bin/sh -c "echo \\$\\$ > /tmp/full.1; mv /tmp/full.1 /tmp/full; ' \
+       'exec sleep 1000" & eater=$!\n' \
+       'n=0; while [ ! -e /tmp/full ]; do n=$((n + 1)); [ $n -lt 600 ] || exit 1; sleep 0.1; done' % FOLDER
+EMPTY = 'kill -9 $eater $(cat /tmp/full); wait $eater 2> /dev/null'
+
+
 def memcached(g, title, kernel, env=None, lift=True, through=None, passes=6, promoted=True, user=True):
     """Filled while the fast nodes are full, then read. What counts are exactly the pages that are read."""
     start = ['/usr/bin/memcached', '-t', '2', '-m', '300', '-s', SOCKET, '-a', '0777']
@@ -126,18 +135,14 @@ def memcached(g, title, kernel, env=None, lift=True, through=None, passes=6, pro
     load = '%s/mcreads %s %d %d' % (FOLDER, SOCKET, KEYS, BYTES)
     holds = '%s/holds $pid %d | sed "s/^/%%s-/"' % (FOLDER, SLOW)
     step = g.shell('\n'.join([
-        'rm -f %s /tmp/full /tmp/memcached.pid' % SOCKET,
-        # the kernel keeps a part of each node free, to which it cannot be filled
-        'echo 8192 > /proc/sys/vm/min_free_kbytes',
+        'rm -f %s /tmp/memcached.pid' % SOCKET,
         balancing(kernel),
-        '%s/launch -e 0,1:20 -- /bin/sh -c "echo \\$\\$ > /tmp/full.1; mv /tmp/full.1 /tmp/full; '
-        'exec sleep 1000" & eater=$!' % FOLDER,
-        'n=0; while [ ! -e /tmp/full ]; do n=$((n + 1)); [ $n -lt 600 ] || exit 1; sleep 0.1; done',
+        FILL,
         '%s > /tmp/said 2>&1 &' % line,
         find,
         '%s fill' % load,
         holds % 'filled',
-        'kill -9 $eater $(cat /tmp/full); wait $eater 2> /dev/null',
+        EMPTY,
         'echo %d > /sys/kernel/mm/numa/demotion_enabled' % (kernel == 2) if g.kernel != '6.1' else ':',
         '%s %d %d; rc=$?' % (load, passes, PERIOD_MS if promoted else PERIOD_MS // 2),
         holds % 'read',
@@ -298,16 +303,20 @@ def mariadb(g):
     sql = ['create database t', 'create table t.r (id int primary key auto_increment, v varchar(3000))',
            'insert into t.r (v) values (repeat("v", 2000))']
     sql += ['insert into t.r (v) select v from t.r'] * (rows.bit_length() - 1)
-    sql += ['update t.r set v = repeat(char(97 + id %% 26), 1000 + id %% 1000)'.replace('%%', '%')]
-    sql += ['select concat("n", count(*), ".", sum(v <> repeat(char(97 + id % 26), 1000 + id % 1000))) from t.r'] * 6
-    sql += ['check table t.r']
+    wanted = 'repeat(char(97 + id % 26), 1000 + id % 1000)'
+    then = ['update t.r set v = ' + wanted]
+    then += ['select concat("n", count(*), ".", sum(v <> %s)) from t.r' % wanted, 'do sleep(1)'] * 6
+    then += ['check table t.r']
     talk = '/usr/bin/mariadb --no-defaults -S /tmp/mysql.sock -u root -N'
     env = {'NUMALIFT_LOG': 'debug', **CONSTANT}
     step = g.shell('\n'.join([
+        FILL,
         '%s > /tmp/said 2>&1 & pid=$!' % shlex.join(g.command(start, uid=102, env=env)),
         'n=0; until %s -e "select 1" > /tmp/first 2>&1; do n=$((n + 1)); [ $n -lt 300 ] || exit 1; '
         'kill -0 $pid || exit 1; usleep 200000; done' % talk,
-        "%s -e '%s'; rc=$?" % (talk, '; '.join(sql)),
+        "%s -e '%s' || exit" % (talk, '; '.join(sql)),
+        EMPTY,
+        "%s -e '%s'; rc=$?" % (talk, '; '.join(then)),
         'pid=$(pidof mariadbd); ' + STAT,
         'grep -v "^numalift: " /tmp/said | grep -i error >&2',
         'kill $pid; wait $pid; exit $rc']), 'MariaDB while pages move')
