@@ -368,7 +368,9 @@ def full_nodes(g, node, other, slow=None, slowest=None):
     if slow is None:
         return
     g.none_on(step, FEW, slow, 'nothing on the slow node %d' % slow)
-    step = g.run(few, 'all fast nodes are full', node=node, full='%d,%d:36' % (node, other))
+    # More than what is left on both together; less would be left to the kernel than it needs.
+    more = kinds(kind=','.join(FEW), size=112)
+    step = g.run(more, 'all fast nodes are full', node=node, full='%d,%d:48' % (node, other))
     for kind in FEW:
         g.some_on(step, kind, slow, '%s goes on on the slow node' % kind)
     g.none_on(step, FEW, slowest, 'nothing on the slowest node %d' % slowest)
