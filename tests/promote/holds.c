@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/numa/where.h"
@@ -48,28 +47,61 @@ static bool holds_value(const char *page)
 	return false;
 }
 
-/* At most BATCH pages. The nodes are asked for first: to read them is an access, too. */
+/* By frame: to move_pages some kernels do not tell of pages that balancing waits for. */
+static struct {
+	unsigned long start;
+	unsigned long nr;
+} zones[8];
+static unsigned nr_zones;
+
+static void read_zones(void)
+{
+	unsigned long spanned = 0;
+	unsigned long n;
+	char line[256];
+	int node = -1;
+	FILE *f = fopen("/proc/zoneinfo", "r");
+
+	if (!f)
+		where_die("/proc/zoneinfo");
+	while (fgets(line, sizeof(line), f)) {
+		(void)sscanf(line, "Node %d,", &node);
+		(void)sscanf(line, " spanned %lu", &spanned);
+		if (sscanf(line, " start_pfn: %lu", &n) == 1 && node == slow && spanned &&
+			nr_zones < 8) {
+			zones[nr_zones].start = n;
+			zones[nr_zones++].nr = spanned;
+		}
+	}
+	fclose(f);
+}
+
+static bool is_slow(uint64_t entry)
+{
+	unsigned long frame = entry & ((UINT64_C(1) << 55) - 1);
+
+	for (unsigned i = 0; i < nr_zones; i++)
+		if (frame - zones[i].start < zones[i].nr)
+			return true;
+	return false;
+}
+
+/* At most BATCH pages. To read them is an access, so where they are is asked first. */
 static void look(uintptr_t start, size_t nr)
 {
 	static char page[PAGE];
 	uint64_t entry[BATCH];
-	void *at[BATCH];
-	int node[BATCH];
 
-	for (size_t i = 0; i < nr; i++)
-		at[i] = (void *)(start + i * PAGE);
 	if (pread(present, entry, nr * sizeof(entry[0]),
-		    (off_t)(start / PAGE * sizeof(entry[0]))) != (ssize_t)(nr * sizeof(entry[0])) ||
-		syscall(SYS_move_pages, pid, (unsigned long)nr, at, NULL, node, 0))
-		where_die("pagemap, move_pages");
+		    (off_t)(start / PAGE * sizeof(entry[0]))) != (ssize_t)(nr * sizeof(entry[0])))
+		where_die("pagemap");
 	for (size_t i = 0; i < nr; i++) {
-		/* not there, or on its way */
-		if (!(entry[i] >> 63) || node[i] < 0 ||
+		if (!(entry[i] >> 63) ||
 			pread(memory, page, PAGE, (off_t)(start + i * PAGE)) != (ssize_t)PAGE ||
 			!holds_value(page))
 			continue;
 		pages++;
-		on_slow += node[i] == slow;
+		on_slow += is_slow(entry[i]);
 	}
 }
 
@@ -82,6 +114,7 @@ int main(int argc, char **argv)
 		return 2;
 	pid = atoi(argv[1]);
 	slow = atoi(argv[2]);
+	read_zones();
 	memory = open_of("mem");
 	present = open_of("pagemap");
 	maps = fdopen(open_of("maps"), "r");
