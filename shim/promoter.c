@@ -61,6 +61,7 @@ static struct {
 	bool fast_only; /* one tier, watched because that was asked for */
 	struct lift_promote_now now;
 	uint64_t nodes_at;
+	uint64_t min_free_pages; /* what the kernel keeps free of all memory */
 	uint64_t read_at;
 
 	bool ready; /* promote has its records */
@@ -388,6 +389,7 @@ static void read_nodes(uint64_t now_ns)
 		if ((w.machine.task_mode & ~LIFT_MPOL_F_MASK) == LIFT_MPOL_BIND)
 			lift_nodeset_and(&allowed, &allowed, &w.machine.allowed);
 		w.nodes_at = now_ns;
+		w.min_free_pages = lift_os_number("/proc/sys/vm/min_free_kbytes", 0) * 1024 / PAGE;
 		for (unsigned i = 0; i < w.now.nr_nodes; i++)
 			w.now.node[i].usable = lift_nodeset_test(&allowed, w.now.node[i].node);
 		(void)lift_home_update(&w.home);
@@ -400,8 +402,13 @@ static void read_nodes(uint64_t now_ns)
 		if (w.sys->free_memory(w.sys->ctx, n->node, &free_bytes, &total) < 0)
 			n->usable = false;
 		n->free_pages = free_bytes / PAGE;
-		/* The kernel begins to reclaim when less is left; 1/64 is above its marks. */
+		/*
+		 * The kernel begins to reclaim when less is left, and complains when a move finds
+		 * nothing. No node's mark is above 3/2 of what it keeps free in all.
+		 */
 		n->headroom_pages = total / 64 / PAGE;
+		if (n->headroom_pages < w.min_free_pages + w.min_free_pages / 2)
+			n->headroom_pages = w.min_free_pages + w.min_free_pages / 2;
 		if (n->headroom_pages > LIFT_GIB / PAGE)
 			n->headroom_pages = LIFT_GIB / PAGE;
 		if (n->headroom_pages < 4 * LIFT_MIB / PAGE)
