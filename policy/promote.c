@@ -25,6 +25,9 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
 /* More than one in so many pages come or gone is a change. */
 #define CHANGE_SHARE 8
 
+/* Accesses come in runs: 64 KiB used together. */
+#define SURE_RUNS 16
+
 /* Samples of a chunk without anything in use, for each halving of the share that is looked at. */
 #define QUIET_SAMPLES 4
 #define QUIET_SHIFT_MAX 3
@@ -353,13 +356,15 @@ static void learn_window(struct lift_promote *p, const struct lift_chunk *c)
 	lift_window_learn(&p->window, hot, eligible, hot_p, p->load.slow_p, c->armed, c->accessed);
 }
 
-/* Fewer or more than was expected, by more than chance and some error of ours explain. */
-static bool far_off(uint64_t got, uint64_t expected)
+/*
+ * Fewer or more than was expected, by more than chance and some error of ours explain: @runs pages
+ * are taken to be used together.
+ */
+static bool far_off(uint64_t got, uint64_t expected, uint64_t runs)
 {
 	uint64_t d = got > expected ? got - expected : expected - got;
 
-	/* Six times the deviation of single accesses, for they come in runs. */
-	return d > 16 && d * 2 > expected && d * d > 36 * (expected + 1);
+	return d > 16 && d * 2 > expected && d * d > 36 * runs * (expected + 1);
 }
 
 static uint64_t enough(const struct lift_promote *p)
@@ -367,7 +372,7 @@ static uint64_t enough(const struct lift_promote *p)
 	return p->grain == 1 ? JUDGE_ENOUGH : JUDGE_ENOUGH / 8 * p->grain;
 }
 
-static bool surprising(const struct lift_promote *p)
+static bool surprising(const struct lift_promote *p, uint64_t runs)
 {
 	const struct lift_tally *t = &p->tally;
 	uint64_t slow = 0;
@@ -377,8 +382,20 @@ static bool surprising(const struct lift_promote *p)
 		slow += (uint64_t)t->slow_n[s] * p->rates.p[s];
 		fast += (uint64_t)(t->n[s] - t->slow_n[s]) * p->rates.p[s];
 	}
-	return far_off(t->slow_t / p->grain, slow / 4096 / p->grain) ||
-	       far_off(t->fast_t / p->grain, fast / 4096 / p->grain);
+	return far_off(t->slow_t / p->grain, slow / 4096 / p->grain, runs) ||
+	       far_off(t->fast_t / p->grain, fast / 4096 / p->grain, runs);
+}
+
+/*
+ * Is the program doing something else? What can hardly be chance counts at once, what may be when
+ * it is seen twice in a row.
+ */
+static bool has_changed(struct lift_promote *p)
+{
+	bool before = p->suspicious;
+
+	p->suspicious = surprising(p, 1);
+	return p->suspicious && (before || surprising(p, SURE_RUNS));
 }
 
 static uint32_t chance(uint64_t t, uint64_t n)
@@ -480,7 +497,7 @@ static void fold(struct lift_promote *p)
 	lift_window_judge(&p->window, t->hit, t->wrong);
 	/* With another length of samples expectations are rough for once. */
 	p->pass.surprised =
-		p->schedule.pace == LIFT_PACE_SETTLED && !p->rewindowed && surprising(p);
+		p->schedule.pace == LIFT_PACE_SETTLED && !p->rewindowed && has_changed(p);
 	p->rewindowed = false;
 	if (p->pass.surprised) {
 		p->stats.changes++;

@@ -127,6 +127,7 @@ struct lift_promote {
 	uint64_t bounced_at; /* counters at the last judgement */
 	uint64_t demoted_at;
 	uint64_t spent_ns; /* of the next pass to end */
+	bool suspicious;   /* the last sample was not quite as expected */
 	bool rewindowed;   /* samples have another length than before */
 	bool stale;        /* the census is not up to date */
 	/*
