@@ -22,24 +22,6 @@
 
 #define FROM_MIMALLOC() lift_heap_is_caller(__builtin_return_address(0))
 
-static void *pointer_result(long ret)
-{
-	if (unlikely(lift_syserr(ret))) {
-		errno = (int)-ret;
-		return MAP_FAILED;
-	}
-	return (void *)ret;
-}
-
-static int int_result(long ret)
-{
-	if (unlikely(lift_syserr(ret))) {
-		errno = (int)-ret;
-		return -1;
-	}
-	return (int)ret;
-}
-
 LIFT_EXPORT void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off)
 {
 	long ret;
@@ -51,7 +33,7 @@ LIFT_EXPORT void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_mmap))
 		return LIFT_NEXT(mmap, void *, (void *, size_t, int, int, int, off_t),
 			(addr, len, prot, flags, fd, off));
-	return pointer_result(lift_vm_mmap(addr, len, prot, flags, fd, off));
+	return (void *)lift_result(lift_vm_mmap(addr, len, prot, flags, fd, off));
 }
 
 __attribute__((alias("mmap"), visibility("hidden"), nothrow, leaf)) void *lift_own_mmap(
@@ -70,7 +52,7 @@ LIFT_EXPORT int munmap(void *addr, size_t len)
 		return lift_heap_unmap(addr, len) < 0 ? -1 : 0;
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_munmap))
 		return LIFT_NEXT(munmap, int, (void *, size_t), (addr, len));
-	return int_result(lift_vm_unmap(addr, len));
+	return (int)lift_result(lift_vm_unmap(addr, len));
 }
 
 LIFT_EXPORT void *mremap(void *old, size_t old_len, size_t new_len, int flags, ...)
@@ -87,7 +69,7 @@ LIFT_EXPORT void *mremap(void *old, size_t old_len, size_t new_len, int flags, .
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_mremap))
 		return LIFT_NEXT(mremap, void *, (void *, size_t, size_t, int, ...),
 			(old, old_len, new_len, flags, to));
-	return pointer_result(lift_vm_remap(old, old_len, new_len, flags, to));
+	return (void *)lift_result(lift_vm_remap(old, old_len, new_len, flags, to));
 }
 
 LIFT_EXPORT int madvise(void *addr, size_t len, int advice)
@@ -96,7 +78,7 @@ LIFT_EXPORT int madvise(void *addr, size_t len, int advice)
 		return lift_heap_advise(addr, len, advice) < 0 ? -1 : 0;
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_madvise))
 		return LIFT_NEXT(madvise, int, (void *, size_t, int), (addr, len, advice));
-	return int_result(lift_vm_advise(addr, len, advice));
+	return (int)lift_result(lift_vm_advise(addr, len, advice));
 }
 
 LIFT_EXPORT int mprotect(void *addr, size_t len, int prot)
@@ -105,7 +87,7 @@ LIFT_EXPORT int mprotect(void *addr, size_t len, int prot)
 		return lift_heap_protect(addr, len, prot) < 0 ? -1 : 0;
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_mprotect))
 		return LIFT_NEXT(mprotect, int, (void *, size_t, int), (addr, len, prot));
-	return int_result(lift_vm_protect(addr, len, prot));
+	return (int)lift_result(lift_vm_protect(addr, len, prot));
 }
 
 __attribute__((alias("munmap"), visibility("hidden"), nothrow, leaf)) int lift_own_munmap(
@@ -134,7 +116,7 @@ LIFT_EXPORT int mlockall(int flags)
 	}
 	if (!lift_syserr(ret))
 		lift_heap_locked((flags & MCL_FUTURE) != 0);
-	return int_result(ret);
+	return (int)lift_result(ret);
 }
 
 LIFT_EXPORT int munlockall(void)
@@ -147,5 +129,5 @@ LIFT_EXPORT int munlockall(void)
 
 	if (!lift_syserr(ret))
 		lift_heap_unlocked();
-	return int_result(ret);
+	return (int)lift_result(ret);
 }

@@ -25,14 +25,6 @@
 #include "shim/place.h"
 #include "shim/worker.h"
 
-static long result(long ret)
-{
-	if (likely(!lift_syserr(ret)))
-		return ret;
-	errno = (int)-ret;
-	return -1;
-}
-
 static void sandboxed(void)
 {
 	lift_worker_sandboxed();
@@ -54,7 +46,7 @@ LIFT_EXPORT long mbind(void *start, unsigned long len, int mode, const unsigned 
 		SYS_mbind, (long)start, (long)len, mode, (long)nodes, (long)maxnode, flags);
 	if (ret == 0 && lift_place_active())
 		lift_place_range_taken((uintptr_t)start, len);
-	return result(ret);
+	return lift_result(ret);
 }
 
 LIFT_EXPORT long set_mempolicy(int mode, const unsigned long *nodes, unsigned long maxnode)
@@ -67,44 +59,7 @@ LIFT_EXPORT long set_mempolicy(int mode, const unsigned long *nodes, unsigned lo
 	ret = lift_syscall(SYS_set_mempolicy, mode, (long)nodes, (long)maxnode, 0, 0, 0);
 	if (ret == 0 && lift_place_active())
 		lift_place_thread_policy(mode);
-	return result(ret);
-}
-
-/* What a thread may do: the worker is to have it from the thread that changes it for itself. */
-static bool about_rights(long nr, long option)
-{
-	switch (nr) {
-	case SYS_prctl:
-		return option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS ||
-		       option == PR_CAPBSET_DROP || option == PR_SET_SECUREBITS ||
-		       option == PR_CAP_AMBIENT;
-	case SYS_chroot:
-	case SYS_pivot_root:
-	case SYS_seccomp:
-	case SYS_capset:
-	case SYS_setuid:
-	case SYS_setgid:
-	case SYS_setreuid:
-	case SYS_setregid:
-	case SYS_setresuid:
-	case SYS_setresgid:
-	case SYS_setgroups:
-	case SYS_setfsuid:
-	case SYS_setfsgid:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static long without_worker(long nr, const long *a)
-{
-	bool paused = about_rights(nr, a[0]) && lift_worker_pause();
-	long ret = lift_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
-
-	if (paused)
-		lift_worker_resume();
-	return ret;
+	return lift_result(ret);
 }
 
 LIFT_EXPORT int prctl(int option, ...)
@@ -121,8 +76,8 @@ LIFT_EXPORT int prctl(int option, ...)
 		return LIFT_NEXT(prctl, int, (int, ...), (option, a[0], a[1], a[2], a[3]));
 	if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
 		sandboxed();
-	return (int)result(without_worker(
-		SYS_prctl, (long[]){option, (long)a[0], (long)a[1], (long)a[2], (long)a[3], 0}));
+	return (int)lift_result(lift_process_call(
+		SYS_prctl, (long[6]){option, (long)a[0], (long)a[1], (long)a[2], (long)a[3]}));
 }
 
 LIFT_EXPORT long syscall(long nr, ...)
@@ -143,19 +98,16 @@ LIFT_EXPORT long syscall(long nr, ...)
 	if (unlikely(nr == SYS_getcpu) && lift_heap_in_sandbox() &&
 		lift_heap_is_caller(__builtin_return_address(0)))
 		return -1;
-	if (unlikely(nr == SYS_unshare || nr == SYS_setns) && !lift_aside())
-		return result(lift_ns_call(nr, a[0], a[1]));
 	/* What the program registers with a userfaultfd of its own must not be taken already. */
 	if (unlikely(nr == SYS_userfaultfd) && !lift_aside())
 		lift_worker_end();
-	ret = unlikely(about_rights(nr, a[0])) && !lift_aside()
-		      ? without_worker(nr, a)
-		      : lift_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+	ret = lift_aside() ? lift_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5])
+			   : lift_process_call(nr, a);
 	if (lift_place_active() && ret == 0) {
 		if (nr == SYS_mbind)
 			lift_place_range_taken((uintptr_t)a[0], (size_t)a[1]);
 		else if (nr == SYS_set_mempolicy)
 			lift_place_thread_policy((int)a[0]);
 	}
-	return result(ret);
+	return lift_result(ret);
 }

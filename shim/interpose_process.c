@@ -13,6 +13,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "shim/compiler.h"
@@ -23,27 +24,46 @@
 #include "shim/os/sys.h"
 #include "shim/worker.h"
 
-long lift_ns_call(long nr, long a, long b)
+static bool without_worker(long nr, long a0)
 {
 	const long apart = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
 			   CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP | CLONE_VM |
 			   CLONE_SIGHAND | CLONE_THREAD;
-	bool alone = nr == SYS_setns || (a & apart) != 0;
-	long ret;
 
-	if (!alone || !lift_worker_pause())
-		return lift_syscall(nr, a, b, 0, 0, 0, 0);
-	ret = lift_syscall(nr, a, b, 0, 0, 0, 0);
-	lift_worker_resume();
-	return ret;
+	switch (nr) {
+	case SYS_unshare:
+		return (a0 & apart) != 0;
+	case SYS_prctl:
+		return a0 == PR_SET_SECCOMP || a0 == PR_SET_NO_NEW_PRIVS || a0 == PR_CAPBSET_DROP ||
+		       a0 == PR_SET_SECUREBITS || a0 == PR_CAP_AMBIENT;
+	case SYS_setns:
+	case SYS_chroot:
+	case SYS_pivot_root:
+	case SYS_seccomp:
+	case SYS_capset:
+	case SYS_setuid:
+	case SYS_setgid:
+	case SYS_setreuid:
+	case SYS_setregid:
+	case SYS_setresuid:
+	case SYS_setresgid:
+	case SYS_setgroups:
+	case SYS_setfsuid:
+	case SYS_setfsgid:
+		return true;
+	default:
+		return false;
+	}
 }
 
-static int result(long ret)
+long lift_process_call(long nr, const long a[6])
 {
-	if (likely(!lift_syserr(ret)))
-		return (int)ret;
-	errno = (int)-ret;
-	return -1;
+	bool paused = unlikely(without_worker(nr, a[0])) && lift_worker_pause();
+	long ret = lift_syscall(nr, a[0], a[1], a[2], a[3], a[4], a[5]);
+
+	if (paused)
+		lift_worker_resume();
+	return ret;
 }
 
 /* --- namespaces --- */
@@ -52,29 +72,22 @@ LIFT_EXPORT int unshare(int flags)
 {
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_unshare))
 		return LIFT_NEXT(unshare, int, (int), (flags));
-	return result(lift_ns_call(SYS_unshare, flags, 0));
+	return (int)lift_result(lift_process_call(SYS_unshare, (long[6]){flags}));
 }
 
 /* A thread with the old root would be a way out of the new one, by /proc. */
 LIFT_EXPORT int chroot(const char *path)
 {
-	bool paused;
-	long ret;
-
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_chroot))
 		return LIFT_NEXT(chroot, int, (const char *), (path));
-	paused = lift_worker_pause();
-	ret = lift_syscall(SYS_chroot, (long)path, 0, 0, 0, 0, 0);
-	if (paused)
-		lift_worker_resume();
-	return result(ret);
+	return (int)lift_result(lift_process_call(SYS_chroot, (long[6]){(long)path}));
 }
 
 LIFT_EXPORT int setns(int fd, int type)
 {
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_setns))
 		return LIFT_NEXT(setns, int, (int, int), (fd, type));
-	return result(lift_ns_call(SYS_setns, fd, type));
+	return (int)lift_result(lift_process_call(SYS_setns, (long[6]){fd, type}));
 }
 
 /* --- credentials --- */
@@ -113,15 +126,8 @@ CREDENTIALS(initgroups, (const char *, gid_t), (const char *user, gid_t g), (use
 int capset(cap_user_header_t header, const cap_user_data_t data); /* in libcap's headers only */
 LIFT_EXPORT int capset(cap_user_header_t header, const cap_user_data_t data)
 {
-	bool paused;
-	long ret;
-
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_capset))
 		return LIFT_NEXT(
 			capset, int, (cap_user_header_t, const cap_user_data_t), (header, data));
-	paused = lift_worker_pause();
-	ret = lift_syscall(SYS_capset, (long)header, (long)data, 0, 0, 0, 0);
-	if (paused)
-		lift_worker_resume();
-	return result(ret);
+	return (int)lift_result(lift_process_call(SYS_capset, (long[6]){(long)header, (long)data}));
 }

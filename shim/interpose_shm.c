@@ -9,6 +9,7 @@
 #include <sys/shm.h>
 
 #include "shim/compiler.h"
+#include "shim/interpose.h"
 #include "shim/lifecycle.h"
 #include "shim/next.h"
 #include "shim/os/rawsys.h"
@@ -22,27 +23,17 @@ LIFT_EXPORT void *shmat(int id, const void *addr, int flags)
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_shmat))
 		return LIFT_NEXT(shmat, void *, (int, const void *, int), (id, addr, flags));
 	ret = lift_syscall(SYS_shmat, id, (long)addr, flags, 0, 0, 0);
-	if (unlikely(lift_syserr(ret))) {
-		errno = (int)-ret;
-		return (void *)-1;
-	}
-	if (lift_place_active() && lift_syscall(SYS_shmctl, id, IPC_STAT, (long)&ds, 0, 0, 0) == 0)
+	if (!lift_syserr(ret) && lift_place_active() &&
+		lift_syscall(SYS_shmctl, id, IPC_STAT, (long)&ds, 0, 0, 0) == 0)
 		lift_place_attached((uintptr_t)ret, ds.shm_segsz);
-	return (void *)ret;
+	return (void *)lift_result(ret);
 }
 
 LIFT_EXPORT int shmdt(const void *addr)
 {
-	long ret;
-
 	if (lift_aside() && lift_next_fn(LIFT_NEXT_shmdt))
 		return LIFT_NEXT(shmdt, int, (const void *), (addr));
 	if (lift_place_active())
 		lift_place_detached((uintptr_t)addr);
-	ret = lift_syscall(SYS_shmdt, (long)addr, 0, 0, 0, 0, 0);
-	if (unlikely(lift_syserr(ret))) {
-		errno = (int)-ret;
-		return -1;
-	}
-	return 0;
+	return (int)lift_result(lift_syscall(SYS_shmdt, (long)addr, 0, 0, 0, 0, 0));
 }
