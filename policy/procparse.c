@@ -218,34 +218,41 @@ void lift_parse_status(const char *buf, size_t len, struct lift_proc_status *ret
 	}
 }
 
-int lift_parse_statm(const char *buf, size_t len, uint64_t *ret_resident_pages)
+int lift_parse_statm(
+	const char *buf, size_t len, uint64_t *ret_resident_pages, uint64_t *ret_data_pages)
 {
+	enum { RESIDENT = 1, DATA = 5, NUMBERS };
 	struct lift_scan s = lift_scan_of(buf, len);
-	uint64_t size;
-	uint64_t resident;
-	int rc = lift_scan_number(&s, 10, UINT64_MAX, &size);
+	uint64_t number[NUMBERS];
+	int last = ret_data_pages ? DATA : RESIDENT;
 
-	if (rc < 0)
-		return rc;
-	if (!lift_scan_blanks(&s))
-		return -EINVAL;
-	rc = lift_scan_number(&s, 10, UINT64_MAX, &resident);
-	if (rc < 0)
-		return rc;
+	for (int i = 0; i <= last; i++) {
+		int rc;
+
+		if (i > 0 && !lift_scan_blanks(&s))
+			return -EINVAL;
+		rc = lift_scan_number(&s, 10, UINT64_MAX, &number[i]);
+		if (rc < 0)
+			return rc;
+	}
 	if (!lift_scan_done(&s) && !lift_scan_is_blank(*s.p))
 		return -EINVAL;
-	*ret_resident_pages = resident;
+	*ret_resident_pages = number[RESIDENT];
+	if (ret_data_pages)
+		*ret_data_pages = number[DATA];
 	return 0;
 }
 
 int lift_parse_task_stat(const char *buf, size_t len, struct lift_task_stat *ret)
 {
 	/* As proc(5) counts them, from 1. */
-	enum { STATE = 3, UTIME = 14, STIME = 15, PROCESSOR = 39 };
+	enum { STATE = 3, UTIME = 14, STIME = 15, THREADS = 20, PROCESSOR = 39 };
 	struct lift_scan s = lift_scan_of(buf, len);
 	uint64_t utime = 0;
 	uint64_t stime = 0;
+	uint64_t threads = 0;
 	uint64_t cpu = 0;
+	char state = '?';
 
 	/* Numbers follow the name, so it ends with the last parenthesis there is. */
 	while (s.end > s.p && s.end[-1] != ')')
@@ -258,10 +265,14 @@ int lift_parse_task_stat(const char *buf, size_t len, struct lift_task_stat *ret
 
 		if (!lift_scan_blanks(&s) || lift_scan_done(&s))
 			return -EINVAL;
+		if (field == STATE)
+			state = *s.p;
 		if (field == UTIME)
 			rc = lift_scan_number(&s, 10, UINT64_MAX / 2, &utime);
 		else if (field == STIME)
 			rc = lift_scan_number(&s, 10, UINT64_MAX / 2, &stime);
+		else if (field == THREADS)
+			rc = lift_scan_number(&s, 10, UINT_MAX, &threads);
 		else if (field == PROCESSOR)
 			rc = lift_scan_number(&s, 10, UINT_MAX, &cpu);
 		else
@@ -272,6 +283,8 @@ int lift_parse_task_stat(const char *buf, size_t len, struct lift_task_stat *ret
 	}
 	if (!lift_scan_done(&s) && !lift_scan_is_blank(*s.p))
 		return -EINVAL;
+	ret->state = state;
+	ret->threads = (unsigned)threads;
 	ret->cpu_ticks = utime + stime;
 	ret->cpu = (unsigned)cpu;
 	return 0;

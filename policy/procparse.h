@@ -72,11 +72,17 @@ struct lift_proc_status {
 /* Lines that are missing or malformed leave their has_ field false. Never fails. */
 void lift_parse_status(const char *buf, size_t len, struct lift_proc_status *ret);
 
-/* /proc/PID/statm: the second number, resident pages. What follows it is not looked at. */
-int lift_parse_statm(const char *buf, size_t len, uint64_t *ret_resident_pages);
+/*
+ * /proc/PID/statm: the second number, resident pages, and the sixth, data and stack.
+ * *ret_data_pages may be NULL: then what follows the second one is not looked at.
+ */
+int lift_parse_statm(
+	const char *buf, size_t len, uint64_t *ret_resident_pages, uint64_t *ret_data_pages);
 
 /* /proc/PID/task/TID/stat, as far as it is of use. */
 struct lift_task_stat {
+	char state;         /* as in ps(1) */
+	unsigned threads;   /* of the process */
 	uint64_t cpu_ticks; /* used, user and system */
 	unsigned cpu;       /* that it ran on last */
 };

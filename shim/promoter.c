@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "policy/procparse.h"
 #include "policy/promote.h"
 #include "policy/stats.h"
 #include "shim/compiler.h"
@@ -120,24 +121,16 @@ static bool stopped(void)
 
 /*
  * Is there nobody else any more? The last of the program's threads may end without ending the
- * process (SYS_exit): that is then the worker's to do. From /proc, whose field 3 says that the
- * first thread has ended, and field 20 how many there are, that one included.
+ * process (SYS_exit): that is then the worker's to do. The first thread is counted until the end.
  */
 static bool left_alone(void)
 {
-	enum { THREADS_AT = 20 };
-	char buf[512];
-	uint64_t threads = 0;
+	char buf[1024];
+	struct lift_task_stat st;
 	long n = lift_sys_read_file("/proc/self/stat", buf, sizeof(buf));
-	const char *at = n > 0 ? strrchr(buf, ')') : NULL;
 
-	if (!at || at[1] != ' ' || at[2] != 'Z')
-		return false;
-	for (int field = 2; field < THREADS_AT && *at; at++)
-		field += *at == ' ';
-	for (; *at >= '0' && *at <= '9' && threads < 1000; at++)
-		threads = threads * 10 + (uint64_t)(*at - '0');
-	return threads == 2;
+	return n > 0 && lift_parse_task_stat(buf, (size_t)n, &st) == 0 && st.state == 'Z' &&
+	       st.threads == 2;
 }
 
 /* False: to be stopped. */

@@ -270,28 +270,12 @@ void lift_worker_boot(unsigned nodes)
 		memory_order_relaxed);
 }
 
-/* Data and stack, the sixth number of /proc/self/statm: what is mapped for writing. */
-static uint64_t data_bytes(void)
-{
-	char buf[128];
-	const char *at = buf;
-	uint64_t pages = 0;
-
-	if (lift_sys_read_file("/proc/self/statm", buf, sizeof(buf)) <= 0)
-		return 0;
-	for (int blanks = 0; blanks < 5 && *at; at++)
-		blanks += *at == ' ';
-	for (; *at >= '0' && *at <= '9' && pages < UINT32_MAX; at++)
-		pages = pages * 10 + (uint64_t)(*at - '0');
-	return pages * 4096;
-}
-
 void lift_worker_constructed(void)
 {
 	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&t.constructed, true, memory_order_release);
-	if (data_bytes() >= MAPPED_ENOUGH + LIFT_GRANULE)
+	if (lift_os_data_bytes() >= MAPPED_ENOUGH + LIFT_GRANULE)
 		start();
 }
 

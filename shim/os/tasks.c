@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -80,14 +81,25 @@ void lift_tasks_close(struct lift_tasks *t)
 	t->fd = -1;
 }
 
-uint64_t lift_os_resident_bytes(void)
+static uint64_t statm(bool data)
 {
 	char buf[128];
 	long n = lift_sys_read_file("/proc/thread-self/statm", buf, sizeof(buf));
-	uint64_t pages;
+	uint64_t resident;
+	uint64_t other;
 
-	/* It may be some 64 pages per CPU behind: the kernel sums it up lazily. */
-	if (n <= 0 || lift_parse_statm(buf, (size_t)n, &pages) < 0)
+	if (n <= 0 || lift_parse_statm(buf, (size_t)n, &resident, &other) < 0)
 		return 0;
-	return pages * getauxval(AT_PAGESZ);
+	return (data ? other : resident) * getauxval(AT_PAGESZ);
+}
+
+uint64_t lift_os_resident_bytes(void)
+{
+	/* It may be some 64 pages per CPU behind: the kernel sums it up lazily. */
+	return statm(false);
+}
+
+uint64_t lift_os_data_bytes(void)
+{
+	return statm(true);
 }

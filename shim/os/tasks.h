@@ -38,5 +38,7 @@ void lift_tasks_close(struct lift_tasks *t);
 
 /* Resident memory of the process; 0: /proc cannot say. */
 uint64_t lift_os_resident_bytes(void);
+/* What is mapped for writing, stack included; likewise. */
+uint64_t lift_os_data_bytes(void);
 
 #endif

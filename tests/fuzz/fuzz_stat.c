@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (lift_parse_task_stat(buf, size, &st) != 0)
 		MUST(st.cpu_ticks == 1 && st.cpu == 2);
-	if (lift_parse_statm(buf, size, &pages) != 0)
+	if (lift_parse_statm(buf, size, &pages, NULL) != 0)
 		MUST(pages == 3);
 	if (lift_parse_cpulist(buf, size, bits, 100) != 0)
 		MUST(bits[0] == 0 && bits[1] == 0);

@@ -230,10 +230,24 @@ Test(procparse, statm)
 		size_t len = strlen(rows[i].text);
 		uint64_t pages = 77;
 
-		cr_expect_eq(lift_parse_statm(tight(rows[i].text, len), len, &pages), rows[i].rc,
-			"row %zu", i);
+		cr_expect_eq(lift_parse_statm(tight(rows[i].text, len), len, &pages, NULL),
+			rows[i].rc, "row %zu", i);
 		cr_expect_eq(pages, rows[i].rc ? 77 : rows[i].pages, "row %zu", i);
 	}
+}
+
+Test(procparse, statm_data)
+{
+	uint64_t pages = 77;
+	uint64_t data = 78;
+
+	cr_expect_eq(lift_parse_statm("9 8 7 6 5 4 3\n", 14, &pages, &data), 0);
+	cr_expect_eq(pages, 8);
+	cr_expect_eq(data, 4);
+	cr_expect_eq(lift_parse_statm("9 1 7 6 5", 9, &pages, &data), -EINVAL);
+	cr_expect_eq(lift_parse_statm("9 1 7 6 5 4x", 12, &pages, &data), -EINVAL);
+	cr_expect_eq(pages, 8);
+	cr_expect_eq(data, 4);
 }
 
 #define STAT_MIDDLE " S 1 77 77 0 -1 4194560 93 0 0 0 "
@@ -276,6 +290,10 @@ Test(procparse, task_stat)
 			"row %zu", i);
 		cr_expect_eq(st.cpu_ticks, rows[i].rc ? 4711 : rows[i].ticks, "row %zu", i);
 		cr_expect_eq(st.cpu, rows[i].rc ? 4712 : rows[i].cpu, "row %zu", i);
+		if (rows[i].rc == 0) {
+			cr_expect_eq(st.threads, 1, "row %zu", i);
+			cr_expect_eq(st.state, 'S', "row %zu", i);
+		}
 	}
 }
 
