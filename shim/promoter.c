@@ -59,7 +59,6 @@ static struct {
 	const char *reason; /* why nothing is moved; NULL: it is */
 
 	struct lift_place_machine machine;
-	bool fast_only; /* one tier, watched because that was asked for */
 	struct lift_promote_now now;
 	uint64_t nodes_at;
 	uint64_t min_free_pages; /* what the kernel keeps free of all memory */
@@ -71,8 +70,6 @@ static struct {
 	struct lift_range own[3]; /* not to be tracked: lists, records, stack */
 	struct lift_range own_sorted[3];
 	size_t nr_own;
-	void *records;
-	size_t records_bytes;
 	struct lift_tracked tracked;
 	uint64_t tracked_at;    /* when that was read; 0: never */
 	unsigned reads;         /* of it */
@@ -251,7 +248,6 @@ static bool read_machine(void)
 	int here = lift_sys_cpu_node();
 
 	w.now.nr_nodes = 0;
-	w.fast_only = false;
 	if (!lift_place_machine(&w.machine)) {
 		const struct lift_tiers *tiers = &lift_config_now()->tiers;
 
@@ -264,13 +260,11 @@ static bool read_machine(void)
 		lift_topology_memory_nodes(&w.machine.topo, &w.machine.allowed);
 		w.machine.task_mode = LIFT_MPOL_DEFAULT;
 	}
-	if (w.machine.tiers.nr < 2) {
-		if (!track)
-			return end("all nodes are equally fast");
-		w.fast_only = true;
-	}
+	if (w.machine.tiers.nr < 2 && !track)
+		return end("all nodes are equally fast");
+	/* A single tier is watched as if it were a slow one. */
 	for (unsigned i = 0; i < w.machine.tiers.nr; i++)
-		add_slots(&w.machine.tiers.tier[i], here, i == 0 && !w.fast_only);
+		add_slots(&w.machine.tiers.tier[i], here, i == 0 && w.machine.tiers.nr > 1);
 	switch (w.machine.task_mode & ~LIFT_MPOL_F_MASK) {
 	case LIFT_MPOL_DEFAULT:
 	case LIFT_MPOL_LOCAL:
@@ -452,6 +446,7 @@ static int make_records(void)
 	bool tight;
 	uint32_t chunks = size_records(&tight);
 	uint64_t mappings;
+	size_t bytes;
 	long at;
 	int rc;
 
@@ -463,24 +458,23 @@ static int make_records(void)
 	rc = lift_tracked_open(tight ? 1 << 12 : mappings, &w.own[0]);
 	if (rc < 0)
 		return rc;
-	w.records_bytes = lift_heat_bytes(chunks, chunks) + w.max_armed * sizeof(*w.armed);
-	w.records_bytes = (w.records_bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
-	at = lift_sys_mmap_apart(w.records_bytes, MAP_NORESERVE);
+	bytes = lift_heat_bytes(chunks, chunks) + w.max_armed * sizeof(*w.armed);
+	bytes = (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
+	at = lift_sys_mmap_apart(bytes, MAP_NORESERVE);
 	if (lift_syserr(at))
 		return (int)at;
 	/* Sparse, and of no use in children. */
-	(void)lift_sys_madvise((void *)at, w.records_bytes, MADV_NOHUGEPAGE);
-	(void)lift_sys_madvise((void *)at, w.records_bytes, MADV_DONTFORK);
-	w.records = (void *)at;
+	(void)lift_sys_madvise((void *)at, bytes, MADV_NOHUGEPAGE);
+	(void)lift_sys_madvise((void *)at, bytes, MADV_DONTFORK);
 	w.armed = (struct lift_range *)at;
 	if (lift_promote_init(&w.promote, (char *)at + w.max_armed * sizeof(*w.armed),
-		    w.records_bytes - w.max_armed * sizeof(*w.armed), chunks, chunks, &w.costs,
+		    bytes - w.max_armed * sizeof(*w.armed), chunks, chunks, &w.costs,
 		    (uint32_t)lift_config_now()->budget_ppm))
 		return -EINVAL;
 	if (lift_config_now()->window_bytes != LIFT_WINDOW_AUTO)
 		lift_window_fix(
 			&w.promote.window, (unsigned)(lift_config_now()->window_bytes / PAGE));
-	w.own[1] = (struct lift_range){(uintptr_t)at, (uintptr_t)at + w.records_bytes};
+	w.own[1] = (struct lift_range){(uintptr_t)at, (uintptr_t)at + bytes};
 	return 0;
 }
 
@@ -821,8 +815,6 @@ static bool wait_for_tokens(void)
 	uint64_t now = w.sys->now(w.sys->ctx);
 	double more;
 
-	if (rate == LIFT_NO_LIMIT)
-		return true;
 	more = (double)(now - w.tokens_at) * (double)rate / (double)LIFT_NS_PER_S;
 	w.tokens_at = now;
 	w.tokens += more < (double)rate ? (int64_t)more : (int64_t)rate;
@@ -834,6 +826,13 @@ static bool wait_for_tokens(void)
 					  (double)rate)
 			     : LIFT_NS_PER_S) &&
 	       rate > 0;
+}
+
+static void moving_refused(void)
+{
+	w.reason = "moving pages is refused";
+	lift_log_given_up("moving pages is refused here, so their use is only tracked; in a "
+			  "container, CAP_SYS_NICE permits it");
 }
 
 static bool move(void)
@@ -860,11 +859,8 @@ static bool move(void)
 	w.move_ns += lift_sys_thread_cpu_ns() - before;
 	if (!b->demote)
 		w.candidates += b->weight;
-	if (rc == -EPERM || rc == -ENOSYS) {
-		w.reason = "moving pages is refused";
-		lift_log_given_up("moving pages is refused here, so their use is only tracked; "
-				  "in a container, CAP_SYS_NICE permits it");
-	}
+	if (rc == -EPERM || rc == -ENOSYS)
+		moving_refused();
 	lift_promote_moved(&w.promote, rc, move_status);
 	return true;
 }
@@ -1066,11 +1062,8 @@ static bool begin(void)
 	lift_log(LIFT_LOG_INFO, "sampler %s", w.sampler->name);
 	if (w.sampler->traits & LIFT_SAMPLER_COUNTS)
 		return true;
-	if (!w.reason && lift_memsys_probe(&how) == 0 && how == LIFT_MEMSYS_NONE) {
-		w.reason = "moving pages is refused";
-		lift_log_given_up("moving pages is refused here, so their use is only tracked; "
-				  "in a container, CAP_SYS_NICE permits it");
-	}
+	if (!w.reason && lift_memsys_probe(&how) == 0 && how == LIFT_MEMSYS_NONE)
+		moving_refused();
 	w.now.now_ns = w.sys->now(w.sys->ctx);
 	w.nodes_at = 0;
 	read_nodes(w.now.now_ns);
