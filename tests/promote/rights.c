@@ -21,25 +21,12 @@
 #include <unistd.h>
 
 #include "tests/numa/where.h"
+#include "tests/victims/rights.h"
 
-/* What has to be the same for all threads. */
-static void rights_of(const char *task, char *to, size_t size)
+/* On one line. */
+static void rights_line(const char *task, char *to, size_t size)
 {
-	static const char *const names[] = {
-		"Uid:", "Gid:", "Groups:", "NoNewPrivs:", "Cap", "Seccomp:"};
-	char path[300];
-	char line[256];
-	FILE *f;
-
-	*to = '\0';
-	snprintf(path, sizeof(path), "/proc/self/task/%s/status", task);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof(line), f))
-		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-			if (strncmp(line, names[i], strlen(names[i])) == 0)
-				strncat(to, line, size - strlen(to) - 1);
-	if (f)
-		fclose(f);
+	rights_of(task, to, size);
 	for (char *p = to; *p; p++)
 		if (*p == '\n' || *p == '\t')
 			*p = ' ';
@@ -54,12 +41,12 @@ static void compare(void)
 	DIR *d = opendir("/proc/self/task");
 
 	snprintf(self, sizeof(self), "%d", (int)getpid());
-	rights_of(self, mine, sizeof(mine));
+	rights_line(self, mine, sizeof(mine));
 	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
 		if (e->d_name[0] == '.')
 			continue;
 		threads++;
-		rights_of(e->d_name, other, sizeof(other));
+		rights_line(e->d_name, other, sizeof(other));
 		if (other[0] && strcmp(mine, other) != 0)
 			printf("differs: %s; main thread %s\n", other, mine);
 	}
