@@ -17,7 +17,7 @@
 #include "shim/os/sys.h"
 #include "shim/os/tasks.h"
 #include "tests/memsys/area.h"
-#include "tests/memsys/tap.h"
+#include "tests/sampler/tap.h"
 
 #define SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

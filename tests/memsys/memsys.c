@@ -32,7 +32,7 @@
 #include "shim/os/tasks.h"
 #include "tests/memsys/area.h"
 #include "tests/memsys/figures.h"
-#include "tests/memsys/tap.h"
+#include "tests/sampler/tap.h"
 
 #define SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MOST 5000

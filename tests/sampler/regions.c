@@ -6,7 +6,6 @@
  *     regions [--need NAME[,NAME...]] [--mib N]
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,33 +19,14 @@
 #include "shim/os/sys.h"
 #include "shim/registry.h"
 #include "tests/sampler/ground.h"
+#include "tests/sampler/tap.h"
 
 #define MIB ((size_t)1 << 20)
 #define UNIT (2 * MIB)
 #define MAPS_MAX 65530
 
-static unsigned tests;
-static unsigned failures;
 static size_t mib = 512;
 static const struct lift_sampler *s;
-
-__attribute__((format(printf, 2, 3))) static bool check(bool good, const char *form, ...)
-{
-	va_list ap;
-
-	printf("%s %u - %s ", good ? "ok" : "not ok", ++tests, s->name);
-	va_start(ap, form);
-	vprintf(form, ap);
-	va_end(ap);
-	printf("\n");
-	failures += !good;
-	return good;
-}
-
-static void skip(const char *what, const char *why)
-{
-	printf("ok %u - %s %s # SKIP %s\n", ++tests, s->name, what, why);
-}
 
 static void set_budget(uint64_t max_map_count)
 {
@@ -653,6 +633,7 @@ int main(int argc, char **argv)
 		int rc;
 
 		s = lift_sampler_find(names[i]);
+		tap_about = s->name;
 		if (!s)
 			continue;
 		rc = s->probe();
@@ -663,6 +644,5 @@ int main(int argc, char **argv)
 		else
 			skip("probe", strerror(-rc));
 	}
-	printf("1..%u\n", tests);
-	return failures != 0;
+	return tap_end();
 }

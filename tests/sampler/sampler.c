@@ -13,7 +13,6 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,36 +27,17 @@
 #include <unistd.h>
 
 #include "tests/sampler/ground.h"
+#include "tests/sampler/tap.h"
 
 #define MIB ((size_t)1 << 20)
 #define REGION (2 * MIB)
 #define SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-static unsigned tests;
-static unsigned failures;
 static size_t cost_mib = 256;
 
 static const struct lift_sampler *s; /* the one that is tested */
 
 /* --- saying it --- */
-
-__attribute__((format(printf, 2, 3))) static bool check(bool good, const char *form, ...)
-{
-	va_list ap;
-
-	printf("%s %u - %s ", good ? "ok" : "not ok", ++tests, s->name);
-	va_start(ap, form);
-	vprintf(form, ap);
-	va_end(ap);
-	printf("\n");
-	failures += !good;
-	return good;
-}
-
-static void skip(const char *what, const char *why)
-{
-	printf("ok %u - %s %s # SKIP %s\n", ++tests, s->name, what, why);
-}
 
 /*
  * Exact, but for soft-dirty bits where pages change their node, by request or by NUMA balancing: up
@@ -961,6 +941,7 @@ int main(int argc, char **argv)
 		if (!wanted)
 			continue;
 		s = lift_sampler_find(names[i]);
+		tap_about = s->name;
 		rc = s->probe();
 		if (rc == 0)
 			all_cases();
@@ -969,6 +950,5 @@ int main(int argc, char **argv)
 		else
 			skip("probe", strerror(-rc));
 	}
-	printf("1..%u\n", tests);
-	return failures != 0;
+	return tap_end();
 }

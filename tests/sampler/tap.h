@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The lines of TAP that a test prints. */
-#ifndef NUMALIFT_TESTS_MEMSYS_TAP_H
-#define NUMALIFT_TESTS_MEMSYS_TAP_H
+/* The lines of TAP that the tests of the worker's parts print. */
+#ifndef NUMALIFT_TESTS_SAMPLER_TAP_H
+#define NUMALIFT_TESTS_SAMPLER_TAP_H
 
 #include <stdbool.h>
+
+/* What the lines are about: comes first in each. NULL: nothing. */
+extern const char *tap_about;
 
 /* Nothing may be skipped: a skip is a failure. */
 extern bool tap_needed;
