@@ -691,10 +691,11 @@ static void undumpable(void)
 	if (status == 77)
 		skip("undumpable", "root may open everything");
 	else
-		check(status == (s == &lift_sampler_refs ? 0 : 10), "undumpable: %s",
+		check(status == (s == &lift_sampler_refs ? 0 : 10), "undumpable: %s (%d)",
 			status == 10  ? "EACCES"
 			: status == 0 ? "works"
-				      : "fails");
+				      : "fails",
+			status);
 }
 
 static unsigned count_fds(int *ret_lowest_high)
