@@ -13,9 +13,10 @@ import time
 
 sys.dont_write_bytecode = True
 
+import contenders  # noqa: E402
 import model  # noqa: E402
 import onerun  # noqa: E402
-import rows  # noqa: E402
+import workloads  # noqa: E402
 
 EXIT_NO_GUEST = 75      # as sysexits.h has it: not now, not here
 BASE = 'none'
@@ -194,13 +195,13 @@ def options():
     return args
 
 
-def run_all(args, workloads, contenders, settings):
+def run_all(args, chosen, peers, settings):
     """Returns {workload: {contender: {seed: run}}} and what failed."""
     head = {'kernel': args.kernel, 'passes': args.passes, 'accesses': args.accesses,
             'period': args.period, 'model': not args.plain, 'env': sorted(args.env)}
     done = read_results(args.json, head) if args.json and args.resume else []
     have = {(r['workload'], r['contender'], r['seed']): r for r in done}
-    todo = [(w, c, seed) for w in workloads for seed in range(1, args.rounds + 1) for c in contenders]
+    todo = [(w, c, seed) for w in chosen for seed in range(1, args.rounds + 1) for c in peers]
     fresh = sum((w.name, c.name, seed) not in have for w, c, seed in todo)
     table, failures, begun, count = {}, [], time.monotonic(), 0
     for workload, contender, seed in todo:
@@ -233,18 +234,18 @@ def run_all(args, workloads, contenders, settings):
 def main():
     args = options()
     if args.list:
-        for title, rows_of in (('workloads', rows.WORKLOADS), ('contenders', rows.CONTENDERS)):
+        for title, rows_of in (('workloads', workloads.WORKLOADS), ('contenders', contenders.CONTENDERS)):
             print(title)
             for row in rows_of:
                 print('  %-16s %s' % (row.name, row.about))
         return 0
-    names = [w.name for w in rows.WORKLOADS] if args.workload == 'all' else args.workload.split(',')
-    workloads = pick(names, rows.WORKLOADS, '--workload')
-    contenders = pick(args.contender.split(','), rows.CONTENDERS, '--contender')
+    names = [w.name for w in workloads.WORKLOADS] if args.workload == 'all' else args.workload.split(',')
+    chosen = pick(names, workloads.WORKLOADS, '--workload')
+    peers = pick(args.contender.split(','), contenders.CONTENDERS, '--contender')
     if args.keep:
         os.makedirs(args.keep, exist_ok=True)
-    table, failures = run_all(args, workloads, contenders, onerun.Settings(args))
-    for workload in workloads:
+    table, failures = run_all(args, chosen, peers, onerun.Settings(args))
+    for workload in chosen:
         if workload.name in table:
             print_table(workload, table[workload.name])
     for failure in failures:

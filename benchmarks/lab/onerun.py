@@ -2,13 +2,12 @@
 """One workload under one contender in one guest, and the figures of it."""
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import tempfile
 
 import model
-import rows
+import workloads
 
 VMSTAT = ('pgfault', 'pgmigrate_success', 'pgmigrate_fail', 'pgpromote_success', 'pgdemote_kswapd',
           'pgdemote_direct', 'numa_hint_faults', 'numa_pages_migrated')
@@ -74,25 +73,6 @@ cat /proc/vmstat
 exit $rc
 '''
 
-TIERLOAD = r'''
-echo @before
-cat /proc/vmstat
-%(start)s %(folder)s/tierload %(options)s --capacity $room ${eater:+--eater $eater}
-'''
-
-MEMCACHED = r'''
-%(start)s memcached -s %(socket)s -m 1024 -t 1 &
-server=$!
-%(folder)s/mcpasses --socket %(socket)s %(keys)s --fill > /dev/null || exit
-if [ "$eater" ]; then
-	kill -9 $eater
-	wait $eater
-fi
-echo @before
-cat /proc/vmstat
-%(folder)s/mcpasses --socket %(socket)s %(keys)s %(options)s --pid $server
-'''
-
 
 class Failure(Exception):
     """A run that did not come to a proper end."""
@@ -123,27 +103,10 @@ def write(folder, name, text):
         f.write(text)
 
 
-def start_words(contender, settings):
-    words = shlex.split(contender.prefix)
-    if contender.env is not None:
-        env = {'LD_PRELOAD': rows.FOLDER + '/libnumalift.so', **contender.env, **settings.env}
-        words += ['env'] + ['%s=%s' % pair for pair in env.items()]
-    return shlex.join(words)
-
-
 def script(workload, contender, settings, seed):
-    passes = settings.passes or workload.settings.get('passes', 12)
-    common = {'folder': rows.FOLDER, 'start': start_words(contender, settings), 'socket': rows.SOCKET}
-    options = ['--passes', str(passes), '--period', str(settings.period)] + ['--mark'] * settings.model
-    if workload.load == 'memcached':
-        keys = ['--keys', str(workload.settings['keys']), '--bytes', str(workload.settings['value_bytes'])]
-        program = MEMCACHED % {**common, 'keys': shlex.join(keys), 'options': shlex.join(options)}
-    else:
-        options += ['--size', str(workload.size), '--accesses', str(settings.accesses), '--seed', str(seed),
-                    '--fast', rows.FAST, '--pin'] + workload.options
-        program = TIERLOAD % {**common, 'options': shlex.join(options)}
-    return SCRIPT % {**common, 'fast': rows.FAST.replace(',', ' '), 'nodes': rows.FAST,
-                     'late': contender.late, 'program': program}
+    return SCRIPT % {
+        'folder': workloads.FOLDER, 'fast': workloads.FAST.replace(',', ' '), 'nodes': workloads.FAST,
+        'late': contender.late, 'program': workload.steps(contender.start(settings), settings, seed)}
 
 
 def guest_words(workload, contender, settings, folder):
@@ -155,19 +118,19 @@ def guest_words(workload, contender, settings, folder):
              '--sysctl', 'kernel.numa_balancing=0',
              # pages that it moves are nobody's merit
              '--sysctl', 'vm.compaction_proactiveness=0',
-             '--add', '%s/steps:%s/steps' % (folder, rows.FOLDER)]
-    for name in ('tierload', 'mcpasses', 'eater'):
-        words += ['--add', '%s/%s:%s/%s' % (settings.programs, name, rows.FOLDER, name)]
+             '--add', '%s/steps:%s/steps' % (folder, workloads.FOLDER)]
+    for name in workload.own + ('eater',):
+        words += ['--add', '%s/%s:%s/%s' % (settings.programs, name, workloads.FOLDER, name)]
     if contender.env is not None:
-        words += ['--add', '%s:%s/libnumalift.so' % (settings.library, rows.FOLDER)]
+        words += ['--add', '%s:%s/libnumalift.so' % (settings.library, workloads.FOLDER)]
     # in a file: what is named after --setup itself is looked through for programs to bring along
-    write(folder, 'ballast', BALLAST % {'fast': rows.FAST.replace(',', ' '), 'folder': rows.FOLDER,
+    write(folder, 'ballast', BALLAST % {'fast': workloads.FAST.replace(',', ' '), 'folder': workloads.FOLDER,
                                         'room': workload.room_for(contender),
                                         'switch': contender.switch or ':'})
-    words += ['--add', '%s/ballast:%s/ballast' % (folder, rows.FOLDER),
+    words += ['--add', '%s/ballast:%s/ballast' % (folder, workloads.FOLDER),
               # and so that the memory of eaters can be kept where it is
-              '--setup', 'sh %s/ballast && ulimit -l unlimited' % rows.FOLDER]
-    for name in list(contender.needs) + ['memcached'] * (workload.load == 'memcached'):
+              '--setup', 'sh %s/ballast && ulimit -l unlimited' % workloads.FOLDER]
+    for name in tuple(contender.needs) + workload.programs:
         path = shutil.which(name)
         if not path:
             raise Failure('%s is missing: apt-get install %s' % (name, name))
@@ -205,7 +168,7 @@ def parse(text):
 
 def add_shares(run):
     """Memcached's load reads all keys alike: what share of the pages is fast is the share of reads."""
-    fast = rows.FAST.split(',')
+    fast = workloads.FAST.split(',')
     for fields in run['passes']:
         if 'share' not in fields:
             total = sum(fields['nodes'].values())
@@ -233,7 +196,7 @@ def run_once(workload, contender, settings, seed):
     with tempfile.TemporaryDirectory(prefix='numalift-lab-') as folder:
         words = guest_words(workload, contender, settings, folder)
         write(folder, 'steps', script(workload, contender, settings, seed))
-        done = subprocess.run(words + ['--', '/bin/sh', rows.FOLDER + '/steps'], cwd=folder,
+        done = subprocess.run(words + ['--', '/bin/sh', workloads.FOLDER + '/steps'], cwd=folder,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True, errors='replace', check=False)
         if settings.keep:
@@ -247,7 +210,7 @@ def run_once(workload, contender, settings, seed):
         run = parse(done.stdout)
         if not run['passes']:
             raise Failure('no pass came to its end')
-        wanted = workload.room_for(contender) * len(rows.FAST.split(','))
+        wanted = workload.room_for(contender) * len(workloads.FAST.split(','))
         if not contender.everything_fast and abs(run['room_mib'] - wanted) > wanted // 8:
             raise Failure('%d MiB of room on the fast nodes instead of %d' % (run['room_mib'], wanted))
         add_shares(run)

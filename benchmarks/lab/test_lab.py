@@ -13,10 +13,11 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', 'tests', 'numa'))
 
+import contenders  # noqa: E402
 import lab  # noqa: E402
 import model  # noqa: E402
 import onerun  # noqa: E402
-import rows  # noqa: E402
+import workloads  # noqa: E402
 from guestrun import Tap  # noqa: E402
 
 PRINTED = '''@room 105
@@ -66,15 +67,15 @@ def check_figures(tap):
 
 
 def check_rows(tap):
-    for table in (rows.WORKLOADS, rows.CONTENDERS):
+    for table in (workloads.WORKLOADS, contenders.CONTENDERS):
         names = [row.name for row in table]
         tap.result(len(set(names)) == len(names), 'names are there once', ', '.join(names))
-    for workload in rows.WORKLOADS:
-        for contender in rows.CONTENDERS:
+    for workload in workloads.WORKLOADS:
+        for contender in contenders.CONTENDERS:
             described = model.machines.parse(workload.machine(contender), workload.name)
             if described.nodes[2].mem < workload.size << 20:
                 tap.result(False, '%s under %s fits the slow node' % (workload.name, contender.name))
-    tap.result(lab.BASE in [c.name for c in rows.CONTENDERS], 'there is a contender to compare with')
+    tap.result(lab.BASE in [c.name for c in contenders.CONTENDERS], 'there is a contender to compare with')
 
 
 def check_call(tap, kernel, build):
