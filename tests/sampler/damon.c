@@ -20,6 +20,7 @@
 #include "tests/sampler/ground.h"
 
 #define MIB ((size_t)1 << 20)
+#define LOOKS 15
 #define ENTRIES "/sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds"
 
 static const struct lift_sampler *const s = &lift_sampler_damon;
@@ -99,11 +100,19 @@ static void finds(void)
 	f.idle = (struct lift_range){r.start + 64 * MIB, r.end};
 	rc = s->watch(&r, 1) < 0 ? -1 : s->arm(&r, 1);
 	check(rc == 0 && kdamonds() == 1, "is on", rc);
-	use(&g, 8);
-	rc = s->collect(&r, 1, LIFT_COLLECT_IDLE, hear, &f);
+	/*
+	 * It samples a page of a region at a time, and its regions have to find their borders
+	 * first: on a busy machine one look may see nothing.
+	 */
+	for (int looks = 0; rc >= 0 && looks < LOOKS; looks++) {
+		f.hot_told = f.idle_told = f.regions = 0;
+		use(&g, 4);
+		rc = s->collect(&r, 1, LIFT_COLLECT_IDLE, hear, &f);
+		if (f.hot_told > 16 * MIB && f.idle_told < 16 * MIB)
+			break;
+	}
 	check(rc == 0 && f.regions > 0, "regions", rc < 0 ? rc : (long)f.regions);
-	check(f.hot_told >= f.hot_told / 2 && f.hot_told > 16 * MIB, "MiB told of 32 that are hot",
-		(long)(f.hot_told / MIB));
+	check(f.hot_told > 16 * MIB, "MiB told of 32 that are hot", (long)(f.hot_told / MIB));
 	check(f.idle_told < 16 * MIB, "MiB told of 64 that are idle", (long)(f.idle_told / MIB));
 	s->close();
 	check(entries() == 0 && kdamonds() == 0, "closed: entries", entries());
