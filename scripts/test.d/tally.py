@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
-"""Usage: tally.py LOG... where each LOG is meson's testlog.json, or NAME=STATUS for a step of its own.
+"""Usage: tally.py [--again LOG] LOG...
+       tally.py --failed SUITE,... LOG
+
+LOG is meson's testlog.json, or NAME=STATUS for a step of its own. What is in the log of --again was run
+twice: the second time counts, and what had failed the first time is printed. --failed prints the names of
+the programs of these suites that failed, a line each.
 
 Counts single checks: every line of a TAP report, every method that Python's unittest ran, and a
 program that reports neither as one. Prints what was skipped, with the reason, and what failed; then
@@ -65,7 +70,7 @@ class Tally:
 
     def run(self, entry):
         """One program of a testlog.json."""
-        name = entry['name'].replace('numalift:', '')
+        name = short(entry)
         out = entry.get('stdout', '')
         text = out + '\n' + entry.get('stderr', '')
         before = len(self.failed)
@@ -85,9 +90,52 @@ class Tally:
             self.passed += 1
 
 
+def entries(path):
+    with open(path, encoding='utf-8', errors='replace') as f:
+        return [json.loads(line) for line in f if line.strip()]
+
+
+def short(entry):
+    return entry['name'].replace('numalift:', '')
+
+
+def failed(suites, path):
+    """The names, for `meson test`, of the programs of some suites that failed."""
+    return [short(entry).split(' / ')[-1] for entry in entries(path)
+            if entry['result'] not in GOOD + ('SKIP',) and short(entry).split(' / ')[0] in suites]
+
+
+def print_tally(tally, unsteady):
+    reasons = collections.OrderedDict()
+    for name, reason in tally.skipped:
+        reasons.setdefault(reason or 'no reason given', []).append(name)
+    for reason, names in reasons.items():
+        print('skipped: %s%s: %s' % (', '.join(names[:3]),
+                                     ' and %d more' % (len(names) - 3) if len(names) > 3 else '', reason))
+    for name in unsteady:
+        print('failed when run first, was run again: ' + name)
+    for name in tally.failed:
+        print('FAILED: ' + name)
+    print('%d passed, %d failed, %d skipped' % (tally.passed, len(tally.failed), len(tally.skipped)))
+
+
 def main():
-    tally = Tally()
-    for argument in sys.argv[1:]:
+    words = sys.argv[1:]
+    if words[0] == '--failed':
+        print('\n'.join(failed(words[1].split(','), words[2])))
+        return 0
+    tally, first = Tally(), Tally()
+    again = []
+    if words[0] == '--again':
+        try:
+            again = entries(words[1])
+        except (OSError, ValueError) as e:
+            tally.failed.append('%s: %s' % (words[1], e))
+        words = words[2:]
+    twice = {short(entry) for entry in again}
+    for entry in again:
+        tally.run(entry)
+    for argument in words:
         name, equals, status = argument.rpartition('=')
         if equals and status.isdigit():
             if status == '0':
@@ -96,21 +144,11 @@ def main():
                 tally.failed.append('%s: exit status %s' % (name, status))
             continue
         try:
-            with open(argument, encoding='utf-8', errors='replace') as f:
-                for line in f:
-                    if line.strip():
-                        tally.run(json.loads(line))
+            for entry in entries(argument):
+                (first if short(entry) in twice else tally).run(entry)
         except (OSError, ValueError, KeyError) as e:
             tally.failed.append('%s: %s' % (argument, e))
-    reasons = collections.OrderedDict()
-    for name, reason in tally.skipped:
-        reasons.setdefault(reason or 'no reason given', []).append(name)
-    for reason, names in reasons.items():
-        print('skipped: %s%s: %s' % (', '.join(names[:3]),
-                                     ' and %d more' % (len(names) - 3) if len(names) > 3 else '', reason))
-    for name in tally.failed:
-        print('FAILED: ' + name)
-    print('%d passed, %d failed, %d skipped' % (tally.passed, len(tally.failed), len(tally.skipped)))
+    print_tally(tally, first.failed)
     return 1 if tally.failed or not tally.passed else 0
 
 
