@@ -14,6 +14,7 @@
 #include "shim/os/rawsys.h"
 #include "shim/os/sys.h"
 #include "shim/os/topo_sysfs.h"
+#include "shim/registry.h"
 
 #define PAGE ((uintptr_t)4096)
 #define NODE_DIR "/sys/devices/system/node/node"
@@ -447,15 +448,20 @@ static void policy_write(struct lift_range r, const struct policy *p)
 static int bind_over(struct lift_range r, const struct policy *was, int node)
 {
 	struct lift_nodeset one;
+	bool locked;
 	long rc;
 
 	lift_nodeset_zero(&one);
 	lift_nodeset_set(&one, node);
+	/* Changes where mappings end: not while a call of mremap counts on it (vm.c). */
+	locked = lift_registry_enter();
 	rc = lift_sys_mbind(
 		(void *)r.start, lift_range_bytes(r), LIFT_MPOL_PREFERRED, &one, MF_MOVE);
 	/* Also after an error: it may have come late. */
 	if (!refused(rc))
 		policy_write(r, was);
+	if (locked)
+		lift_registry_leave();
 	return (int)rc;
 }
 

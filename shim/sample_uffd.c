@@ -27,6 +27,7 @@
 #include "shim/os/rawsys.h"
 #include "shim/os/sys.h"
 #include "shim/os/uffd.h"
+#include "shim/registry.h"
 #include "shim/sample_uffd.h"
 #include "shim/sampler.h"
 
@@ -190,6 +191,27 @@ static int tracker_open(struct tracker *t)
 
 /* --- watching and arming --- */
 
+/* Both change where mappings end: not while a call of mremap counts on it (vm.c). */
+
+static int enter(const struct tracker *t, int uffd, struct lift_range r)
+{
+	bool locked = lift_registry_enter();
+	int rc = lift_uffd_register(uffd, t->kind, r);
+
+	if (locked)
+		lift_registry_leave();
+	return rc;
+}
+
+static void leave(int uffd, struct lift_range r)
+{
+	bool locked = lift_registry_enter();
+
+	(void)lift_uffd_unregister(uffd, r);
+	if (locked)
+		lift_registry_leave();
+}
+
 /* One stretch without pieces that are not ours. *ret_done: how far it got. */
 static int arm_stretch(
 	struct tracker *t, int uffd, int pagemap, struct lift_range r, uintptr_t *ret_done)
@@ -230,7 +252,7 @@ static int slow_part(void *arg, struct lift_range part, const struct lift_maps_l
 	if (part.start < w->from)
 		part.start = w->from;
 	while (!lift_range_empty(part) && next_own(w->t, &part, &piece)) {
-		if (lift_uffd_register(w->uffd, w->t->kind, piece) < 0 ||
+		if (enter(w->t, w->uffd, piece) < 0 ||
 			(w->arm && arm_stretch(w->t, w->uffd, w->pagemap, piece, &done) < 0))
 			apart_add(w->t, piece);
 		else
@@ -275,7 +297,7 @@ static int64_t tracker_watch(struct tracker *t, const struct lift_range *ranges,
 		struct lift_range piece;
 
 		while (next_own(t, &r, &piece)) {
-			if (lift_uffd_register(uffd, t->kind, piece) == 0) {
+			if (enter(t, uffd, piece) == 0) {
 				bytes += (int64_t)lift_range_bytes(piece);
 				continue;
 			}
@@ -448,8 +470,8 @@ static int release_part(void *arg, struct lift_range part, const struct lift_map
 	const struct slow_way *w = arg;
 
 	(void)mapping;
-	if (lift_uffd_register(w->uffd, w->t->kind, part) == 0)
-		(void)lift_uffd_unregister(w->uffd, part);
+	if (enter(w->t, w->uffd, part) == 0)
+		leave(w->uffd, part);
 	return 0;
 }
 
@@ -462,8 +484,8 @@ static void release(struct tracker *t, int uffd, struct lift_range r)
 	struct slow_way w = {.t = t, .uffd = uffd};
 	char buf[4096];
 
-	if (lift_uffd_register(uffd, t->kind, r) == 0)
-		(void)lift_uffd_unregister(uffd, r);
+	if (enter(t, uffd, r) == 0)
+		leave(uffd, r);
 	else
 		(void)lift_maps_parts(&r, 1, buf, sizeof(buf), release_part, &w);
 }

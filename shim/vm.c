@@ -76,142 +76,238 @@ long lift_vm_advise(void *addr, size_t len, int advice)
 }
 
 /*
- * mremap that must see one mapping (mremap(2): EFAULT), over a range that placement has cut into
- * several. Without numalift it would have been one, so it is done piece by piece: the kernel says
- * of each try whether it was within one mapping. Only moves and growth come here; the kernel
- * shrinks by itself.
+ * mremap that must see one mapping (mremap(2): EFAULT), over a range that placement or a sampler
+ * has cut into several. Without numalift it would have been one, so it is done mapping by mapping.
+ * Only moves and growth come here; the kernel shrinks by itself.
+ *
+ * With MREMAP_FIXED the kernel's own try would do harm: up to 6.16 it unmaps the target before it
+ * refuses, from 6.17 on it gives up in the middle, and in the holes that this leaves other threads
+ * may map something. So it is asked before, without effect, where mappings end, and the target is
+ * reserved. What lies between holds as long as the registry's lock is held, under which the worker
+ * changes mappings.
  */
 #define PAGE ((size_t)4096)
-
-/* How much of the range, which had no holes, is not there any more from its start on. */
-static size_t gone(uintptr_t at, size_t len)
-{
-	unsigned char core;
-	size_t n = 0;
-
-	while (n < len && lift_sys_mincore(at + n, PAGE, &core) == -ENOMEM)
-		n += PAGE;
-	return n;
-}
-
-/* msync says of a range that has a hole that it has; with MS_ASYNC it does nothing else. */
-static bool has_no_hole(uintptr_t at, size_t len)
-{
-	return len > 0 && lift_syscall(SYS_msync, (long)at, (long)len, MS_ASYNC, 0, 0, 0) == 0;
-}
-
-/*
- * Moves [from, from + len), which had no holes, to `to`, in as few pieces as there are mappings. 0
- * or -errno. Since 6.17 the kernel does several at once, but gives up at one that is watched by
- * userfaultfd: those before it are moved then.
- */
-static long move_pieces(uintptr_t from, size_t len, uintptr_t to, int flags)
-{
-	size_t done = 0;
-	size_t try = len;
-	size_t part;
-	long ret;
-
-	while (done < len) {
-		if (try > len - done)
-			try = len - done;
-		ret = lift_sys_mremap((void *)(from + done), try, try,
-			MREMAP_MAYMOVE | MREMAP_FIXED | (flags & MREMAP_DONTUNMAP),
-			(void *)(to + done));
-		if (!lift_syserr(ret)) {
-			done += try;
-			try *= 2; /* the next may be larger; if not, a few tries find out */
-		} else if (ret == -EFAULT && (part = gone(from + done, try)) > 0) {
-			done += part;
-		} else if (ret == -EFAULT && try > PAGE) {
-			try = (try / 2 + PAGE - 1) & ~(PAGE - 1);
-		} else {
-			/* Back, for the caller to find everything as it was. */
-			if (done > 0 && !(flags & MREMAP_DONTUNMAP))
-				(void)move_pieces(to, done, from, 0);
-			return ret;
-		}
-	}
-	return 0;
-}
-
-/* keep: bytes at old that are to be at the result; new_len is at least that. */
-static long remap_pieces(uintptr_t old, size_t keep, size_t new_len, int flags, uintptr_t fixed)
-{
-	size_t grow = new_len - keep;
-	uintptr_t last = old + keep - PAGE;
-	bool reserved;
-	size_t there;
-	uintptr_t to;
-	long ret;
-
-	/* In place: the last mapping is the one that grows. */
-	if (!(flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) && grow > 0) {
-		ret = lift_sys_mremap((void *)last, PAGE, PAGE + grow, 0, NULL);
-		if (!lift_syserr(ret))
-			return (long)old;
-		if (!(flags & MREMAP_MAYMOVE))
-			return ret;
-	}
-	/*
-	 * The kernel has unmapped a fixed target already, but for what it has moved there: what
-	 * another thread has got in the rest meanwhile must not be overwritten. Since 6.17 it may
-	 * not have come to that: then the target is still what the program gives up.
-	 */
-	there = flags & MREMAP_FIXED ? gone(old, keep) : 0;
-	ret = lift_sys_mmap((void *)(fixed + there), new_len - there, PROT_NONE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-			(flags & MREMAP_FIXED ? MAP_FIXED_NOREPLACE : 0),
-		-1, 0);
-	reserved = !lift_syserr(ret);
-	if (!reserved && (ret != -EEXIST || !has_no_hole(fixed + there, new_len - there)))
-		return ret == -EEXIST ? -EFAULT : ret;
-	to = reserved ? (uintptr_t)ret - there : fixed;
-	ret = move_pieces(old, keep - PAGE, to, flags);
-	if (ret == 0) {
-		/* The last page takes the growth along; it is always within one mapping. */
-		ret = lift_sys_mremap((void *)last, PAGE, PAGE + grow,
-			MREMAP_MAYMOVE | MREMAP_FIXED | (flags & MREMAP_DONTUNMAP),
-			(void *)(to + keep - PAGE));
-		if (lift_syserr(ret) && !(flags & MREMAP_DONTUNMAP))
-			(void)move_pieces(to, keep - PAGE, old, 0);
-	}
-	if (lift_syserr(ret)) {
-		if (reserved)
-			(void)lift_sys_munmap((void *)to, new_len);
-		return ret;
-	}
-	return (long)to;
-}
 
 static size_t whole_pages(size_t len)
 {
 	return (len + PAGE - 1) & ~(PAGE - 1);
 }
 
+/* How much of the range is within its first mapping. 0: nothing that mremap could move. */
+static size_t first_mapping(uintptr_t at, size_t len)
+{
+	size_t within = 0;
+	size_t beyond = len;
+
+	if (lift_sys_within_mapping(at, len))
+		return len;
+	while (beyond - within > PAGE) {
+		size_t try = within + ((beyond - within) / 2 & ~(PAGE - 1));
+
+		if (lift_sys_within_mapping(at, try))
+			within = try;
+		else
+			beyond = try;
+	}
+	return within;
+}
+
+/* Several mappings without holes between them? *ret_last: where the last one begins. */
+static bool several_mappings(uintptr_t at, size_t len, size_t *ret_last)
+{
+	size_t last = 0;
+	size_t n = 0;
+
+	for (size_t done = 0; done < len; done += n) {
+		last = done;
+		n = first_mapping(at + done, len - done);
+		if (n == 0)
+			return false;
+	}
+	*ret_last = last;
+	return last > 0;
+}
+
+static long move_one(uintptr_t from, size_t len, size_t new_len, int flags, uintptr_t to)
+{
+	return lift_sys_mremap((void *)from, len, new_len,
+		MREMAP_MAYMOVE | MREMAP_FIXED | (flags & MREMAP_DONTUNMAP), (void *)to);
+}
+
+static long reserve(uintptr_t at, size_t len, int fixed)
+{
+	return lift_sys_mmap((void *)at, len, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+}
+
+/* Where another thread has mapped something since, it stays what it is. */
+static void move_back(uintptr_t from, size_t len, int flags, uintptr_t to)
+{
+	size_t n;
+
+	for (size_t done = 0; done < len; done += n) {
+		n = first_mapping(from + done, len - done);
+		if (n == 0)
+			return;
+		if ((flags & MREMAP_DONTUNMAP) ||
+			reserve(to + done, n, MAP_FIXED_NOREPLACE) != -EEXIST)
+			(void)move_one(from + done, n, n, 0, to + done);
+	}
+}
+
+/* Of several mappings. */
+struct move {
+	uintptr_t old;
+	size_t last; /* the last one begins at old + last */
+	size_t keep; /* bytes at old that are to be at the result */
+	size_t new_len;
+	int flags;
+	uintptr_t to;
+	bool reserved; /* to, until something is there */
+};
+
+/*
+ * The reservation [at, at + len), from whose part the kernel has turned back: that it may have
+ * unmapped, and another thread may have got it since.
+ */
+static void give_up(uintptr_t at, size_t len, struct lift_range tried)
+{
+	uintptr_t end = at + len;
+
+	if (lift_sys_within_mapping(at, len)) {
+		(void)lift_sys_munmap((void *)at, len);
+		return;
+	}
+	if (tried.start > at)
+		(void)lift_sys_munmap((void *)at, tried.start - at);
+	if (tried.end < end)
+		(void)lift_sys_munmap((void *)tried.end, end - tried.end);
+}
+
+/* What is at `to` up to done, and the last mapping, goes back; the kernel has tried the next. */
+static void undo(const struct move *m, size_t done, size_t tried)
+{
+	uintptr_t at = m->to + done;
+
+	if (m->reserved)
+		give_up(at, m->last - done, (struct lift_range){at, at + tried});
+	if (m->new_len > m->keep)
+		(void)lift_sys_munmap((void *)(m->to + m->keep), m->new_len - m->keep);
+	move_back(m->to + m->last, m->keep - m->last, m->flags, m->old + m->last);
+	move_back(m->to, done, m->flags, m->old);
+}
+
+static long move_all(const struct move *m)
+{
+	/* First what can be refused: growth. */
+	long ret = move_one(m->old + m->last, m->keep - m->last, m->new_len - m->last, m->flags,
+		m->to + m->last);
+	size_t n;
+
+	if (lift_syserr(ret)) {
+		if (m->reserved)
+			give_up(m->to, m->new_len,
+				(struct lift_range){m->to + m->last, m->to + m->new_len});
+		return ret;
+	}
+	for (size_t done = 0; done < m->last; done += n) {
+		n = first_mapping(m->old + done, m->last - done);
+		ret = n ? move_one(m->old + done, n, n, m->flags, m->to + done) : -EFAULT;
+		if (lift_syserr(ret)) {
+			undo(m, done, n);
+			return ret;
+		}
+	}
+	return (long)m->to;
+}
+
+static long remap_pieces(struct move m)
+{
+	size_t last_len = m.keep - m.last;
+	bool fixed = m.flags & MREMAP_FIXED;
+	long ret;
+
+	if (!(m.flags & (MREMAP_FIXED | MREMAP_DONTUNMAP))) {
+		ret = lift_sys_mremap(
+			(void *)(m.old + m.last), last_len, m.new_len - m.last, 0, NULL);
+		if (!lift_syserr(ret))
+			return (long)m.old;
+		if (!(m.flags & MREMAP_MAYMOVE))
+			return ret;
+	}
+	ret = reserve(m.to, m.new_len, fixed ? MAP_FIXED : 0);
+	m.reserved = !lift_syserr(ret);
+	if (m.reserved)
+		m.to = (uintptr_t)ret;
+	else if (!fixed)
+		return ret;
+	/* Where address space is limited, a fixed target does without. */
+	return move_all(&m);
+}
+
+/* What the kernel would refuse without having touched anything it must be asked itself. */
+static bool fits(uintptr_t old, size_t old_len, size_t new_len, int flags, uintptr_t to)
+{
+	const int known = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+
+	return (flags & ~known) == 0 && (flags & MREMAP_MAYMOVE) && to % PAGE == 0 &&
+	       new_len <= UINTPTR_MAX - to && (to >= old + old_len || to + new_len <= old) &&
+	       (!(flags & MREMAP_DONTUNMAP) || old_len == new_len);
+}
+
+/* Under the registry's lock. */
+static long remap_cut(uintptr_t old, size_t old_len, size_t new_len, int flags, uintptr_t to)
+{
+	struct move m = {.old = old, .new_len = new_len, .flags = flags};
+	bool fixed = flags & MREMAP_FIXED;
+	bool sound;
+	long ret = 0;
+
+	m.keep = old_len < new_len ? old_len : new_len;
+	sound = old % PAGE == 0 && m.keep > 0 && old_len <= UINTPTR_MAX - old;
+	if (fixed) {
+		m.to = to;
+		sound = sound && fits(old, old_len, new_len, flags, to);
+	} else {
+		ret = lift_sys_mremap((void *)old, old_len, new_len, flags, NULL);
+		if (ret != -EFAULT)
+			return ret;
+	}
+	if (!sound || !several_mappings(old, m.keep, &m.last))
+		return fixed ? lift_sys_mremap((void *)old, old_len, new_len, flags, (void *)to)
+			     : ret;
+	/* The kernel, too, cuts off the rest first. */
+	if (old_len > m.keep) {
+		ret = lift_sys_munmap((void *)(old + m.keep), old_len - m.keep);
+		if (lift_syserr(ret))
+			return ret;
+	}
+	return remap_pieces(m);
+}
+
 static long remap_once(void *old, size_t old_len, size_t new_len, int flags, void *new_addr)
 {
+	bool placed = lift_place_active();
+	/*
+	 * Memory that is watched, and what was mapped behind it since, are two mappings, and stay
+	 * so when it is not watched any more.
+	 */
+	bool watched = lift_worker_was_possible;
 	/* Both ranges change hands at once, so the registry's lock is held across the call. */
-	bool tracked = lift_place_active() && lift_registry_enter();
-	size_t keep =
-		old_len < new_len ? old_len : new_len; /* the kernel cuts off the rest first */
-	/* Memory that is watched, and what was mapped behind it since, are two mappings. */
-	bool watched = atomic_load_explicit(&lift_worker_possible, memory_order_relaxed);
-	bool was_whole =
-		watched && (flags & MREMAP_FIXED) && has_no_hole((uintptr_t)old, whole_pages(keep));
-	long ret = lift_sys_mremap(old, old_len, new_len, flags, new_addr);
+	bool locked = (placed || watched) && lift_registry_enter();
+	size_t pages = whole_pages(old_len);
+	long ret;
 
-	if (ret == -EFAULT &&
-		(was_whole || ((watched || (tracked && lift_place_cut_up((uintptr_t)old, keep))) &&
-				      has_no_hole((uintptr_t)old, whole_pages(keep)))))
-		ret = remap_pieces((uintptr_t)old, whole_pages(keep), whole_pages(new_len), flags,
-			(uintptr_t)new_addr);
-	if (!tracked)
-		return ret;
-	if (!lift_syserr(ret))
+	if (locked && (watched || lift_place_cut_up((uintptr_t)old, pages)))
+		ret = remap_cut(
+			(uintptr_t)old, pages, whole_pages(new_len), flags, (uintptr_t)new_addr);
+	else
+		ret = lift_sys_mremap(old, old_len, new_len, flags, new_addr);
+	if (locked && placed && !lift_syserr(ret))
 		lift_place_remapped((uintptr_t)old, old_len, (uintptr_t)ret, new_len,
 			(flags & MREMAP_DONTUNMAP) != 0);
-	lift_registry_leave();
+	if (locked)
+		lift_registry_leave();
 	return ret;
 }
 

@@ -41,6 +41,7 @@ enum state {
 };
 
 _Atomic bool lift_worker_possible;
+bool lift_worker_was_possible;
 _Atomic bool lift_worker_undecided;
 
 static struct {
@@ -265,9 +266,10 @@ void lift_worker_boot(unsigned nodes)
 
 	/* Tracking was asked for by name, so it is done where it can bring nothing else. */
 	atomic_store_explicit(&t.process, lift_sys_getpid(), memory_order_relaxed);
-	atomic_store_explicit(&lift_worker_possible,
-		how == LIFT_PROMOTE_TRACK || (how == LIFT_PROMOTE_ON && nodes > 1),
-		memory_order_relaxed);
+	lift_worker_was_possible =
+		how == LIFT_PROMOTE_TRACK || (how == LIFT_PROMOTE_ON && nodes > 1);
+	atomic_store_explicit(
+		&lift_worker_possible, lift_worker_was_possible, memory_order_relaxed);
 }
 
 void lift_worker_constructed(void)

@@ -25,6 +25,8 @@
 
 /* Whether there is, or may come to be, a worker. */
 extern __attribute__((visibility("hidden"))) _Atomic bool lift_worker_possible;
+/* The same at the start: mappings that it has cut can stay so when it is over. */
+extern __attribute__((visibility("hidden"))) bool lift_worker_was_possible;
 /* In the child of a fork that has not yet turned out to stay. */
 extern __attribute__((visibility("hidden"))) _Atomic bool lift_worker_undecided;
 

@@ -52,6 +52,23 @@ long lift_sys_mremap(void *old, size_t old_len, size_t new_len, int flags, void 
 	return CALL(SYS_mremap, old, old_len, new_len, flags, new_addr, 0);
 }
 
+/* ld.so's note of where the main thread's stack begins: mapped as long as the process lives. */
+extern void *__libc_stack_end;
+
+bool lift_sys_within_mapping(uintptr_t at, size_t len)
+{
+	uintptr_t top = (uintptr_t)__libc_stack_end;
+	long ret;
+
+	if (at >= top || len >= top - at)
+		return true;
+	/* Growth into the stack is refused at any rate; over the end of a mapping otherwise. */
+	ret = lift_sys_mremap((void *)at, len, top - at, 0, NULL);
+	if (!lift_syserr(ret))
+		(void)lift_sys_mremap((void *)at, top - at, len, 0, NULL);
+	return ret != -EFAULT;
+}
+
 long lift_sys_mprotect(void *addr, size_t len, int prot)
 {
 	return CALL(SYS_mprotect, addr, len, prot, 0, 0, 0);

@@ -24,6 +24,11 @@ long lift_sys_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t of
 long lift_sys_mmap_apart(size_t len, int flags);
 long lift_sys_munmap(void *addr, size_t len);
 long lift_sys_mremap(void *old, size_t old_len, size_t new_len, int flags, void *new_addr);
+/*
+ * Whether pages from `at` on, which is that of one, are in one mapping of which mremap takes a
+ * part. Changes nothing. True as well where it cannot be known (above the stack).
+ */
+bool lift_sys_within_mapping(uintptr_t at, size_t len);
 long lift_sys_mprotect(void *addr, size_t len, int prot);
 long lift_sys_madvise(void *addr, size_t len, int advice);
 

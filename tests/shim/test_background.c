@@ -14,6 +14,9 @@ VICTIM(older_and_newer_memory_moves, .victim = "background", .args = {"remap"}, 
 VICTIM(only_writes_watched, .victim = "background", .args = {"remap"},
 	.env = {TRACK, "NUMALIFT_SAMPLER=wp"}, .err_lines = 1)
 
+VICTIM(mremap_in_all_forms, .victim = "remap_pieces", .env = {TRACK})
+VICTIM(mremap_at_the_limit, .victim = "remap_pieces", .args = {"limit"}, .env = {TRACK},
+	.seconds = 120)
 VICTIM(capabilities_of_all_threads, .victim = "background", .args = {"capset"}, .env = {TRACK})
 VICTIM(bounding_set, .victim = "background", .args = {"bounding"}, .env = {TRACK})
 VICTIM(user_by_system_call, .victim = "background", .args = {"raw"}, .env = {TRACK})

@@ -88,6 +88,7 @@ void lift_heap_forget_thread(void)
 
 /* No worker. */
 _Atomic bool lift_worker_possible;
+bool lift_worker_was_possible;
 _Atomic bool lift_worker_undecided;
 
 void lift_worker_count(size_t len)
