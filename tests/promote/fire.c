@@ -2,13 +2,14 @@
 /*
  * Memory that is checked while it is moved: every word follows from its piece, page and generation,
  * so whatever is lost, doubled or mixed up shows. Meanwhile everything is done to it that a program
- * can do to memory, and another third of it is hot every second.
+ * can do to memory, and another third of it is hot every few seconds.
  *
- *   fire SECONDS SLOW
+ *   fire SECONDS SLOW [MOVES MOST]
  *
- * SLOW is the node that counts as slow. Prints one line of figures each; exit status 1 when a word
- * was wrong. Knows nothing of numalift: whether pages move is seen by asking the kernel where they
- * are.
+ * SLOW is the node that counts as slow. With MOVES it goes on until so many pages have been seen to
+ * go up and so many down, for MOST seconds at most. Prints one line of figures each; exit status 1
+ * when a word was wrong. Knows nothing of numalift: whether pages move is seen by asking the kernel
+ * where they are.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -477,9 +478,15 @@ static void churn(struct block *b, uint64_t *s)
 
 /* --- the threads --- */
 
+/* Each third for 3 s, then for 6, 12, ...: on a slow machine it takes long to find out. */
 static bool hot(unsigned id)
 {
-	return (id * 2654435761u >> 16) % 3 == (unsigned)(now() - began) / 3 % 3;
+	unsigned passed = (unsigned)(now() - began);
+	unsigned each = 3;
+
+	for (; passed >= 3 * each; each *= 2)
+		passed -= 3 * each;
+	return (id * 2654435761u >> 16) % 3 == passed / each;
 }
 
 static void *work(void *arg)
@@ -711,16 +718,21 @@ int main(int argc, char **argv)
 	const char *trouble;
 	pthread_t thread[THREADS];
 	struct piece last = {.id = 4900};
+	unsigned long moves;
 	long seconds;
+	long second;
+	long most;
 
 	if (argc == 2 && strcmp(argv[1], "child") == 0) {
 		make(&last, 200);
 		check(&last, 1, "after exec");
 		return atomic_load(&wrong) ? 1 : 0;
 	}
-	if (argc != 3)
+	if (argc != 3 && argc != 5)
 		return 2;
 	seconds = atol(argv[1]);
+	moves = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
+	most = argc > 3 ? atol(argv[4]) : seconds;
 	slow = (unsigned)atoi(argv[2]);
 	sigaction(SIGSEGV, &sa, NULL);
 	memset(seen, -1, sizeof(seen));
@@ -747,7 +759,8 @@ int main(int argc, char **argv)
 	for (uintptr_t t = 0; t < THREADS; t++)
 		if (pthread_create(&thread[t], NULL, work, (void *)t))
 			where_die("pthread_create");
-	for (long second = 0; second < seconds; second++) {
+	for (second = 0; second < seconds || ((up < moves || down < moves) && second < most);
+		second++) {
 		unsigned long before = astray;
 
 		sleep(1);
@@ -784,6 +797,7 @@ int main(int argc, char **argv)
 	printf("wrong %u\nchildren %u\nbad-children %u\nops %lu\nchecked %lu\nrefused %u\n",
 		atomic_load(&wrong), children, bad, atomic_load(&ops), atomic_load(&checked),
 		atomic_load(&refused));
+	printf("seconds %ld\n", second);
 	printf("up %lu\ndown %lu\nastray %lu\nastray-late %lu\nuserfaultfd %s\n", up, down, astray,
 		late, trouble ? "failed" : "works");
 	return atomic_load(&wrong) || bad || trouble ? 1 : 0;

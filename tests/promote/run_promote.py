@@ -22,6 +22,8 @@ SLOW = 2
 KEYS = 9000
 BYTES = 15800
 PERIOD_MS = 3000
+MOVES = 200          # each way, under fire
+MOST_SECONDS = 150
 SOCKET = '/tmp/memcached.sock'
 # The least of what happens to be hot fits, so pages go up and down all the time.
 CONSTANT = {'NUMALIFT_PROMOTE': 'on', 'NUMALIFT_FAST_LIMIT': '48M', 'NUMALIFT_BUDGET': '100%',
@@ -73,9 +75,10 @@ def at_least(g, step, name, least):
 
 def fire(g, seconds, title, env, moves=True):
     env = {'NUMALIFT_LOG': 'debug', **env}
+    until = [str(MOVES), str(MOST_SECONDS)] if moves else []
     step = g.shell('%s 2> /tmp/said; rc=$?; grep -v "^numalift: " /tmp/said | head -20 >&2; '
                    'grep "^numalift: " /tmp/said | tail -12; exit $rc' % shlex.join(
-                       g.command(['fire', str(seconds), str(SLOW)], env=env)), title)
+                       g.command(['fire', str(seconds), str(SLOW)] + until, env=env)), title)
     def ended_well():
         if step.need().rc != 0:
             raise Failed('status %d: %s' % (step.rc, ' / '.join(step.err[:4] + step.out[-2:])))
@@ -84,12 +87,12 @@ def fire(g, seconds, title, env, moves=True):
         equal(g, step, name, '0')
     equal(g, step, 'userfaultfd', 'works')
     for name in ('up', 'down') if moves else ():
-        at_least(g, step, name, 200)
+        at_least(g, step, name, MOVES)
     if not moves:
         # the kernel's balancing may bring some up, but it does not take anything down
         equal(g, step, 'down', '0')
-    g.measured.append(lambda: '%s: up %s, down %s, ops %s, checked %s, children %s' % (
-        title, *(text_of(step, n) for n in ('up', 'down', 'ops', 'checked', 'children'))))
+    g.measured.append(lambda: '%s: %s s, up %s, down %s, ops %s, checked %s, children %s' % (
+        title, *(text_of(step, n) for n in ('seconds', 'up', 'down', 'ops', 'checked', 'children'))))
 
 
 NODES = 'sed -n "/ anon=/s/^/%s /p" /proc/$pid/numa_maps'
