@@ -22,6 +22,10 @@ VICTIM(bounding_set, .victim = "background", .args = {"bounding"}, .env = {TRACK
 VICTIM(user_by_system_call, .victim = "background", .args = {"raw"}, .env = {TRACK})
 VICTIM(last_thread_leaves, .victim = "background", .args = {"last"}, .env = {TRACK}, .seconds = 20)
 
+VICTIM(no_more_threads, .victim = "background", .args = {"alone"}, .env = {TRACK},
+	.limit = {{RLIMIT_NPROC, 1}}, .user = 65534)
+VICTIM(debugger_attached, .victim = "background", .args = {"attached"}, .env = {TRACK})
+
 VICTIM(unshare_late_in_life, .victim = "unshare_late", .env = {TRACK})
 VICTIM(daemons, .victim = "daemonize", .env = {TRACK})
 VICTIM(forks_of_threads, .victim = "fork_threads", .env = {TRACK})

@@ -105,6 +105,39 @@ static void close_all(void)
 		FAIL("%d descriptors", count_names("/proc/self/fd"));
 }
 
+/* A debugger comes, looks at all threads, calls a function, and goes. */
+static void attached(void)
+{
+	char self[16];
+	int threads = count_names("/proc/self/task");
+	pid_t child;
+
+	snprintf(self, sizeof(self), "%d", (int)getpid());
+	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	fflush(NULL);
+	child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+		unsetenv("LD_PRELOAD");
+		CHECK(null >= 0 && dup2(null, 0) == 0 && dup2(null, 1) == 1 && dup2(null, 2) == 2);
+		execlp("gdb", "gdb", "-q", "-batch", "-nx", "-ex", "set debuginfod enabled off",
+			"-ex", "thread apply all bt 1", "-ex", "print (int)getpid()", "-ex",
+			"detach", "-p", self, NULL);
+		_exit(77);
+	}
+	int status = 0;
+
+	while (waitpid(child, &status, 0) != child)
+		CHECK(errno == EINTR);
+	if (status != 0)
+		SKIP("there is no gdb, or it may not attach (status %#x)", (unsigned)status);
+	if (count_names("/proc/self/task") != threads)
+		FAIL("%d threads instead of %d", count_names("/proc/self/task"), threads);
+	exercise_heap(1, 2000);
+}
+
 static void grow(void)
 {
 	enum { LEAST_NS = 800000000 };
@@ -127,7 +160,7 @@ int main(int argc, char **argv)
 	struct sched_param urgent = {.sched_priority = 5};
 	pid_t child;
 
-	if (geteuid() != 0 && !strstr("remap descriptors unshare alone", which))
+	if (geteuid() != 0 && !strstr("remap attached descriptors unshare alone", which))
 		SKIP("needs root");
 	if (!strcmp(which, "urgent") && sched_setscheduler(0, SCHED_FIFO, &urgent))
 		SKIP("no real-time threads here");
@@ -170,6 +203,11 @@ int main(int argc, char **argv)
 		closedir(tasks);
 	} else if (!strcmp(which, "remap")) {
 		remap_both_halves();
+	} else if (!strcmp(which, "alone")) {
+		CHECK(count_names("/proc/self/task") == 1);
+		exercise_heap(1, 2000);
+	} else if (!strcmp(which, "attached")) {
+		attached();
 	} else if (!strcmp(which, "descriptors")) {
 		close_all();
 	} else if (!strcmp(which, "last")) {
