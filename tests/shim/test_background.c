@@ -17,6 +17,7 @@ VICTIM(only_writes_watched, .victim = "background", .args = {"remap"},
 VICTIM(mremap_in_all_forms, .victim = "remap_pieces", .env = {TRACK})
 VICTIM(mremap_at_the_limit, .victim = "remap_pieces", .args = {"limit"}, .env = {TRACK},
 	.seconds = 120)
+VICTIM(mremap_without_address_space, .victim = "remap_pieces", .args = {"space"}, .env = {TRACK})
 VICTIM(capabilities_of_all_threads, .victim = "background", .args = {"capset"}, .env = {TRACK})
 VICTIM(bounding_set, .victim = "background", .args = {"bounding"}, .env = {TRACK})
 VICTIM(user_by_system_call, .victim = "background", .args = {"raw"}, .env = {TRACK})

@@ -1,7 +1,7 @@
 /*
  * mremap of memory that is one mapping for the program, though a part of it is older than the rest:
- * in all forms, while another thread maps and unmaps wherever there is room (forms), and with
- * hardly a mapping more to be had (limit).
+ * in all forms, while another thread maps and unmaps wherever there is room, with hardly a mapping
+ * more to be had (limit), and without any address space more (space).
  */
 #include <pthread.h>
 #include <sched.h>
@@ -219,6 +219,26 @@ static void limit(void)
 		FAIL("never moved");
 }
 
+/* What moves takes no address space. Nobody else is there to map something at the target. */
+static void without_address_space(void)
+{
+	struct rlimit was;
+	struct rlimit none;
+	char *p = next_piece(77, 1);
+	char *to = new_room(2 * PART);
+	char *is;
+
+	munmap(to, 2 * PART);
+	CHECK(!getrlimit(RLIMIT_AS, &was));
+	none = (struct rlimit){1, was.rlim_max};
+	CHECK(!setrlimit(RLIMIT_AS, &none));
+	is = mremap(p, 2 * PART, 2 * PART, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	CHECK(!setrlimit(RLIMIT_AS, &was));
+	if (is != to)
+		FAIL("without address space: errno %d", errno);
+	expect_marks(to, 2 * PART, 77, "without address space");
+}
+
 /* Whether what is mapped behind it stays a mapping of its own. */
 static int old_is_watched(void)
 {
@@ -270,6 +290,8 @@ int main(int argc, char **argv)
 		wait_for_a_watcher();
 	if (argc > 1 && !strcmp(argv[1], "limit"))
 		limit();
+	else if (argc > 1 && !strcmp(argv[1], "space"))
+		without_address_space();
 	else
 		forms();
 	return pass();
