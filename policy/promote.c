@@ -9,6 +9,9 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
 #define RESIDENCE_MIN_NS (2 * LIFT_NS_PER_S)
 #define RESIDENCE_MAX_NS (300 * LIFT_NS_PER_S)
 
+/* What states are worth is learned from so many observations, if there are not more in a pass. */
+#define KEEP_LEAST 512
+
 /* What became of moves is judged by at least so many observations. */
 #define JUDGE_ENOUGH 256u
 
@@ -27,6 +30,12 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
 
 /* Accesses come in runs: 64 KiB used together. */
 #define SURE_RUNS 16
+
+/* The program was active in a sample if it used the CPU half of the time, or so many pages. */
+#define ACTIVE_SHARE 512
+
+/* Where all fits, so much of a region used counts as all of it: nothing is to be told apart. */
+#define FITS_SHARE 8
 
 /* Samples of a chunk without anything in use, for each halving of the share that is looked at. */
 #define QUIET_SAMPLES 4
@@ -477,6 +486,16 @@ static void change(struct lift_promote *p)
 	p->demoted_at = p->stats.moves.demoted;
 }
 
+/* What is learned is of so many pages that were sampled: one and a half passes, or enough to tell.
+ */
+static uint64_t keep_pages(const struct lift_promote *p)
+{
+	uint64_t pages = p->load.slow_pages + p->load.fast_pages;
+	uint64_t least = (uint64_t)KEEP_LEAST * p->grain;
+
+	return pages + pages / 2 > least ? pages + pages / 2 : least;
+}
+
 /* Takes over the samples, and all that is concluded from them without knowing the room there is. */
 static void fold(struct lift_promote *p)
 {
@@ -503,7 +522,8 @@ static void fold(struct lift_promote *p)
 		p->stats.changes++;
 		change(p);
 	}
-	lift_calib_add(&p->calib, t, p->window.pass_n, p->window.pass_t, pages + pages / 2);
+	p->calib.grain = p->grain;
+	lift_calib_add(&p->calib, t, p->window.pass_n, p->window.pass_t, keep_pages(p));
 	lift_calib_rates(&p->calib, &p->rates);
 	if (!p->pass.surprised)
 		judge_moves(p);
@@ -514,8 +534,12 @@ static void fold(struct lift_promote *p)
 		p->load.slow_p = chance(t->slow_t, slow_n);
 	if (t->fast_n)
 		p->load.fast_p = chance(t->fast_t, t->fast_n);
-	p->pass.est_accessed = p->load.slow_pages * p->load.slow_p / 4096 +
-			       p->load.fast_pages * p->load.fast_p / 4096;
+	p->pass.est_accessed = p->summed;
+	if (p->grain == 1)
+		p->pass.est_accessed = p->load.slow_pages * p->load.slow_p / 4096 +
+				       p->load.fast_pages * p->load.fast_p / 4096;
+	if (p->pass.est_accessed * ACTIVE_SHARE >= pages)
+		p->pass.active = true;
 }
 
 static void estimate_share(struct lift_promote *p, const struct lift_census *census)
@@ -552,10 +576,11 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 	room = p->load.capacity > census.nr_fast ? p->load.capacity - census.nr_fast : 0;
 	if (p->window.hit > p->window.wrong * 2)
 		earned = (p->window.hit - p->window.wrong * 2) * GUESS_SHARE;
-	if (p->hold > 0)
-		max = 0;
 	if (room > max)
 		max = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
+	p->fits = census.nr_slow <= room;
+	if (p->hold > 0 && !p->fits)
+		max = 0;
 	if (p->window.fixed)
 		/* The user's word stands for what could be learned. */
 		p->rates.low[LIFT_STATE_PREDICTED] = p->rates.rate[LIFT_STATE_PREDICTED] =
@@ -610,7 +635,7 @@ static void finish(struct lift_promote *p, const struct lift_promote_now *now)
 		lift_calib_rewindow(&p->calib, p->schedule.window_ns);
 		p->rewindowed = true;
 	}
-	if (p->hold > 0 && --p->hold == 0) {
+	if (p->hold > 0 && p->pass.active && --p->hold == 0) {
 		/* What was learned of moves until now was about the sampler. */
 		lift_heat_settle(&p->heat);
 		p->price.residence_ns = RESIDENCE_START_NS;
@@ -658,6 +683,7 @@ static bool begin(
 		    &work->sleep_ns))
 		return false;
 	memset(&p->pass, 0, sizeof(p->pass));
+	p->summed = 0;
 	doubt(p, now->rss_bytes);
 	return true;
 }
@@ -737,6 +763,7 @@ enum lift_step lift_promote_step(
 		case WINDOW:
 			/* Longer than planned, because arming or waking took its time. */
 			took = active_since_armed(p, now);
+			p->pass.active = now->cpu_ns >= p->armed_cpu + p->schedule.window_ns / 2;
 			if (took > p->schedule.window_ns + p->schedule.window_ns / 4)
 				p->calib.window_ns = took;
 			go(p, COLLECT);
@@ -830,6 +857,42 @@ void lift_promote_sampled(struct lift_promote *p, struct lift_range range, bool 
 		if (base > UINTPTR_MAX - LIFT_CHUNK_BYTES)
 			break;
 		addr = base + LIFT_CHUNK_BYTES;
+	}
+}
+
+/*
+ * Over many samples the chunk counts as used in that part of them. By chance, and for each chunk by
+ * itself: if all did so in the same samples, or in turn, one sample would tell what the next is.
+ */
+static bool counts_as_used(uintptr_t chunk, uint32_t pass, uint64_t used, uint64_t resident)
+{
+	uint64_t x = chunk / LIFT_CHUNK_BYTES + ((uint64_t)pass << 48);
+
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (x >> 40) * (resident >> LIFT_PAGE_SHIFT) < (used >> LIFT_PAGE_SHIFT) << 24;
+}
+
+void lift_promote_summed(struct lift_promote *p, struct lift_range r, uint64_t accessed_bytes,
+	uint64_t resident_bytes)
+{
+	p->summed += accessed_bytes >> LIFT_PAGE_SHIFT;
+	if (p->fits)
+		accessed_bytes *= FITS_SHARE;
+	if (accessed_bytes == 0 || accessed_bytes >= resident_bytes) {
+		lift_promote_sampled(p, r, accessed_bytes != 0);
+		return;
+	}
+	while (!lift_range_empty(r)) {
+		struct lift_range piece = r;
+		uintptr_t end = (r.start | (LIFT_CHUNK_BYTES - 1)) + 1;
+
+		if (end < piece.end)
+			piece.end = end;
+		lift_promote_sampled(p, piece,
+			counts_as_used(
+				piece.start, p->schedule.pass, accessed_bytes, resident_bytes));
+		r.start = piece.end;
 	}
 }
 

@@ -136,6 +136,8 @@ struct lift_promote {
 	 * time.
 	 */
 	uint32_t hold;
+	uint64_t summed; /* pages used in the sample, as far as sums tell */
+	bool fits;       /* fast nodes have room for all there is on slow ones */
 	/* Pages that a sampler tells one thing about: so many are one observation. At least 1. */
 	uint32_t grain;
 	bool track_only; /* samples and reports, never moves */
@@ -171,11 +173,15 @@ void lift_promote_located(struct lift_promote *p, uintptr_t addr, int node);
  */
 void lift_promote_describe(struct lift_promote *p, uintptr_t addr, bool huge, int home);
 
-/*
- * After COLLECT: @range is resident; accessed or not. Of a sum, a part of which was accessed, the
- * caller says accessed in that part of the samples.
- */
+/* After COLLECT: @range is resident; accessed or not. */
 void lift_promote_sampled(struct lift_promote *p, struct lift_range range, bool accessed);
+
+/*
+ * Likewise of samplers that see sums: of @resident_bytes of @range so many were accessed, and which
+ * ones is not known.
+ */
+void lift_promote_summed(struct lift_promote *p, struct lift_range range, uint64_t accessed_bytes,
+	uint64_t resident_bytes);
 
 /*
  * After COLLECT, of samplers that see some accesses without one: how many first accesses of this

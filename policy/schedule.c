@@ -14,6 +14,9 @@
 /* A sample is never shorter, since arming takes time, too. */
 #define WINDOW_MIN_NS UINT64_C(1000000)
 #define WINDOW_START_NS (UINT64_C(125) * 1000000)
+/* And never longer. Who looks at the whole process takes no fault for it, but looks rarely. */
+#define WINDOW_MAX_NS (LIFT_PERIOD_MIN_NS / 2)
+#define WINDOW_WHOLE_MAX_NS (2 * LIFT_NS_PER_S)
 
 /* With less CPU time than this since the last pass there is nothing to be seen. */
 #define ASLEEP_NS UINT64_C(5000000)
@@ -172,17 +175,29 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 	return true;
 }
 
-static void set_window(struct lift_schedule *s, const struct lift_pass *pass, uint64_t capacity)
+static void set_window(
+	struct lift_schedule *s, const struct lift_pass *pass, const struct lift_load *load)
 {
+	uint64_t used = pass->est_accessed;
+	uint64_t most = s->costs.whole_ns ? WINDOW_WHOLE_MAX_NS : WINDOW_MAX_NS;
+	unsigned times = 2;
+
 	if (pass->armed < 256)
 		return;
-	if (pass->est_accessed * 10 > capacity * 11) {
+	if (used * 10 > load->capacity * 11) {
 		if (s->window_ns / 2 >= WINDOW_MIN_NS)
 			s->window_ns /= 2;
-	} else if (pass->est_accessed * 20 < capacity * 9) {
-		if (s->window_ns * 2 <= LIFT_PERIOD_MIN_NS / 2)
-			s->window_ns *= 2;
+		return;
 	}
+	/* While it sleeps nothing is to be learned, and what is used anyway need not be seen. */
+	if (!pass->active || used * 20 >= load->capacity * 9 ||
+		used * 10 >= (load->slow_pages + load->fast_pages) * 9)
+		return;
+	/* Passes are dear, so there are few. */
+	if (s->costs.whole_ns && used * 80 < load->capacity * 9)
+		times = 4;
+	for (; times > 1 && s->window_ns * 2 <= most; times /= 2)
+		s->window_ns *= 2;
 }
 
 static uint64_t moves_cost(const struct lift_schedule *s, const struct lift_pass *pass)
@@ -261,7 +276,7 @@ void lift_schedule_end(struct lift_schedule *s, uint64_t now, const struct lift_
 	trades = (int64_t)(moves_cost(s, pass) - into_room(pass) * s->costs.promote_ns);
 	left = s->bank_ns + bank_max(s) / 2;
 	s->bank_ns -= trades < left ? trades : left > 0 ? left : 0;
-	set_window(s, pass, load->capacity);
+	set_window(s, pass, load);
 	s->settled = changed ? 0 : s->settled + 1;
 	s->full++;
 	s->want_victims = pass->wanted * WANT_SHARE > load->capacity;

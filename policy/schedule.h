@@ -65,6 +65,7 @@ struct lift_pass {
 	uint64_t spent_ns;     /* CPU time of all but faults and moves; 0: not measured */
 	uint64_t faults;       /* taken by the program, if known */
 	bool faults_known;
+	bool active;    /* the program did something meanwhile */
 	bool surprised; /* the samples were not what was expected */
 };
 

@@ -64,6 +64,7 @@ void lift_calib_init(struct lift_calib *c, uint64_t window_ns)
 {
 	memset(c, 0, sizeof(*c));
 	c->window_ns = window_ns ? window_ns : 1;
+	c->grain = 1;
 }
 
 void lift_calib_add(struct lift_calib *c, const struct lift_tally *tally, uint32_t predicted_n,
@@ -149,7 +150,7 @@ static void level_chances(const struct lift_calib *c, uint32_t ret[LEVELS])
 		t[level_of(s)] += c->t[s];
 	}
 	for (int l = 0; l < LEVELS; l++) {
-		if (n[l] >= LEVEL_ENOUGH) {
+		if (n[l] >= (uint64_t)LEVEL_ENOUGH * c->grain) {
 			ret[l] = (uint32_t)(t[l] * P_ONE / n[l]);
 			if (first < 0)
 				first = l;
@@ -177,10 +178,11 @@ void lift_calib_rates(const struct lift_calib *c, struct lift_rates *ret)
 
 	level_chances(c, prior);
 	for (unsigned s = 0; s < LIFT_STATES; s++) {
-		uint64_t n = (uint64_t)c->n[s] + PRIOR_WEIGHT;
-		uint64_t t = (uint64_t)c->t[s] * P_ONE + PRIOR_WEIGHT * prior[level_of(s)];
+		uint64_t weight = (uint64_t)PRIOR_WEIGHT * c->grain;
+		uint64_t n = c->n[s] + weight;
+		uint64_t t = (uint64_t)c->t[s] * P_ONE + weight * prior[level_of(s)];
 
-		set_rates(ret, s, (uint32_t)(t / n), n, c->window_ns);
+		set_rates(ret, s, (uint32_t)(t / n), n / c->grain, c->window_ns);
 	}
 	if (c->n[LIFT_STATE_PREDICTED] >= PREDICTED_ENOUGH)
 		set_rates(ret, LIFT_STATE_PREDICTED,

@@ -28,6 +28,7 @@
 
 struct lift_calib {
 	uint64_t window_ns; /* length of the samples that t and n are of */
+	uint32_t grain;     /* so many pages are one observation; at least 1 */
 	uint32_t n[LIFT_STATES_ALL];
 	uint32_t t[LIFT_STATES_ALL];
 };

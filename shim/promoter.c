@@ -647,40 +647,10 @@ static void locate_chunk(uintptr_t base)
 	}
 }
 
-/*
- * Of a sum, a part of the pages was used, and which ones is not known: over many samples the chunk
- * counts as used in that part of them. What is left over of one is carried to the next.
- */
-static bool counts_as_used(uintptr_t chunk, uint64_t used, uint64_t resident)
-{
-	static uint8_t carry[1 << 12]; /* by chunk; that two share one does no harm */
-	uint8_t *c = &carry[(chunk / LIFT_CHUNK_BYTES * UINT64_C(0x9e3779b97f4a7c15)) >> 52];
-	unsigned sum = *c + (unsigned)(used * 255 / resident);
-	bool yes = sum >= 255;
-
-	*c = (uint8_t)(yes ? sum - 255 : sum);
-	return yes;
-}
-
 static void sampled(void *arg, const struct lift_sample *s)
 {
-	struct lift_range r = s->range;
-
 	(void)arg;
-	if (s->accessed_bytes == 0 || s->accessed_bytes >= s->resident_bytes) {
-		lift_promote_sampled(&w.promote, r, s->accessed_bytes != 0);
-		return;
-	}
-	while (!lift_range_empty(r)) {
-		struct lift_range piece = r;
-		uintptr_t end = (r.start | (LIFT_CHUNK_BYTES - 1)) + 1;
-
-		if (end < piece.end)
-			piece.end = end;
-		lift_promote_sampled(&w.promote, piece,
-			counts_as_used(piece.start, s->accessed_bytes, s->resident_bytes));
-		r.start = piece.end;
-	}
+	lift_promote_summed(&w.promote, s->range, s->accessed_bytes, s->resident_bytes);
 }
 
 /* Into ascending order: nearly so already, but for chunks that took another one's place. */

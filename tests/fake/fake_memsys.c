@@ -215,6 +215,24 @@ void fake_sampler_collect(struct fake_memsys *m, struct lift_range r, fake_sampl
 	}
 }
 
+uint64_t fake_sampler_sum(struct fake_memsys *m, struct lift_range r, uint64_t *ret_accessed)
+{
+	uint64_t resident = 0;
+
+	*ret_accessed = 0;
+	for (uintptr_t a = r.start; a < r.end; a += FAKE_PAGE) {
+		const struct fake_page *p = page_at(m, a);
+
+		if (!p || p->node == FAKE_ABSENT)
+			continue;
+		m->scanned++;
+		m->cost_ns += m->costs.scan;
+		resident += FAKE_PAGE;
+		*ret_accessed += p->armed ? 0 : FAKE_PAGE;
+	}
+	return resident;
+}
+
 void fake_random_seed(struct fake_random *r, uint64_t seed)
 {
 	/* Mixed, or else each seed would be the one before, a step later. */
@@ -409,7 +427,7 @@ double fake_program_best(const struct fake_program *p, uint32_t pages)
 	return sum;
 }
 
-void fake_run(struct fake_memsys *m, struct fake_program *p, uint64_t ns)
+static void run_busy(struct fake_memsys *m, struct fake_program *p, uint64_t ns)
 {
 	uint64_t nr;
 
@@ -420,4 +438,22 @@ void fake_run(struct fake_memsys *m, struct fake_program *p, uint64_t ns)
 		fake_memsys_access(m, fake_program_next(p));
 	m->now_ns += ns;
 	m->cpu_ns += nr * m->costs.own;
+}
+
+void fake_run(struct fake_memsys *m, struct fake_program *p, uint64_t ns)
+{
+	while (p->busy_ns && ns > 0) {
+		uint64_t at = m->now_ns % p->period_ns;
+		bool busy = at < p->busy_ns;
+		uint64_t left = (busy ? p->busy_ns : p->period_ns) - at;
+		uint64_t part = left < ns ? left : ns;
+
+		if (busy)
+			run_busy(m, p, part);
+		else
+			m->now_ns += part;
+		ns -= part;
+	}
+	if (ns > 0)
+		run_busy(m, p, ns);
 }

@@ -109,6 +109,9 @@ typedef void fake_sample_fn(void *arg, struct lift_range r, bool accessed);
 void fake_sampler_collect(
 	struct fake_memsys *m, struct lift_range r, fake_sample_fn *fn, void *arg);
 
+/* Bytes of @r that are there, and of these accessed. */
+uint64_t fake_sampler_sum(struct fake_memsys *m, struct lift_range r, uint64_t *ret_accessed);
+
 /* A small generator of its own, so that runs are the same everywhere. */
 struct fake_random {
 	uint64_t s;
@@ -139,7 +142,9 @@ struct fake_program {
 	double *weight;  /* of each run */
 	uint32_t *alias; /* Walker's tables over the runs */
 	uint32_t *cut;
-	double credit; /* fractions of an access that are due */
+	double credit;      /* fractions of an access that are due */
+	uint64_t period_ns; /* at the beginning of each of these ... */
+	uint64_t busy_ns;   /* ... it is active for so long; 0: always */
 };
 
 void fake_program_init(

@@ -34,8 +34,34 @@ void fake_worker_init(struct fake_worker *w, struct fake_memsys *m, struct fake_
 	w->woken = m->now_ns;
 }
 
+static void no_drop(void *arg, struct lift_range range)
+{
+	(void)arg;
+	(void)range;
+}
+
+void fake_worker_sums(struct fake_worker *w)
+{
+	enum { REGIONS = 4096, HOLD = 6, PER_PAGE_NS = 300 };
+	struct lift_range all = {w->m->base, w->m->base + (uintptr_t)w->m->nr_pages * FAKE_PAGE};
+
+	w->sums = calloc(1, sizeof(*w->sums));
+	w->regions = calloc(REGIONS, sizeof(*w->regions));
+	if (!w->sums || !w->regions)
+		abort();
+	lift_split_init(w->sums, w->regions, REGIONS);
+	lift_split_set_begin(w->sums, lift_range_bytes(all), REGIONS);
+	lift_split_set_run(w->sums, all, no_drop, NULL);
+	lift_split_set_end(w->sums, REGIONS, no_drop, NULL);
+	w->promote.hold = HOLD;
+	w->promote.grain = LIFT_CHUNK_PAGES;
+	w->promote.schedule.costs.whole_ns = PER_PAGE_NS;
+}
+
 void fake_worker_fini(struct fake_worker *w)
 {
+	free(w->sums);
+	free(w->regions);
 	free(w->mem);
 	w->mem = NULL;
 }
@@ -85,6 +111,34 @@ static void sampled(void *arg, struct lift_range r, bool accessed)
 	lift_promote_sampled(&w->promote, r, accessed);
 }
 
+/* All regions, whatever was asked for. */
+static void arm_sums(struct fake_worker *w)
+{
+	if (w->is_armed)
+		return;
+	w->is_armed = true;
+	fake_sampler_arm(w->m, (struct lift_range){w->m->base,
+				       w->m->base + (uintptr_t)w->m->nr_pages * FAKE_PAGE});
+}
+
+static void collect_sums(struct fake_worker *w)
+{
+	if (!w->is_armed)
+		return;
+	w->is_armed = false;
+	for (size_t i = 0; i < w->sums->nr; i++) {
+		struct lift_range r = {w->sums->region[i].start, w->sums->region[i].end};
+		uint64_t accessed = 0;
+		uint64_t resident = fake_sampler_sum(w->m, r, &accessed);
+
+		if (resident)
+			lift_promote_summed(&w->promote, r, accessed, resident);
+		lift_split_sampled(w->sums, i, accessed, resident);
+		w->sums->region[i].flags |= LIFT_SPLIT_DONE;
+	}
+	lift_split_step(w->sums, w->sums->max, 256);
+}
+
 /* One step. Its cost is time in which the program runs on. Returns how long to sleep. */
 static uint64_t step(struct fake_worker *w)
 {
@@ -100,6 +154,8 @@ static uint64_t step(struct fake_worker *w)
 	what = lift_promote_step(&w->promote, &now, &w->work);
 	switch (what) {
 	case LIFT_STEP_SLEEP:
+		if (w->sums && lift_promote_sampling(&w->promote))
+			arm_sums(w);
 		sleep = w->work.sleep_ns;
 		w->sample_cpu = w->m->cpu_ns + sleep - sleep / 8;
 		w->sample_until = w->m->now_ns + 3 * LIFT_NS_PER_S;
@@ -110,6 +166,11 @@ static uint64_t step(struct fake_worker *w)
 		lift_promote_moved(&w->promote, rc, status);
 		break;
 	default:
+		if (w->sums && what != LIFT_STEP_WHERE) {
+			if (what == LIFT_STEP_COLLECT)
+				collect_sums(w);
+			break;
+		}
 		for (unsigned i = 0; i < w->work.nr; i++) {
 			if (what == LIFT_STEP_WHERE)
 				locate(w, w->work.range[i]);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "policy/promote.h"
+#include "policy/split.h"
 #include "tests/fake/fake_memsys.h"
 
 struct fake_worker {
@@ -21,9 +22,12 @@ struct fake_worker {
 	uint64_t fast_limit_pages;
 	uint64_t rss_bytes; /* 0: what is resident */
 	uint64_t steps;
-	uint64_t sample_cpu;   /* the sample lasts until the program has used so much, */
-	uint64_t sample_until; /* but no longer than this */
-	uint64_t woken;        /* when a sleep that is going on ends */
+	uint64_t sample_cpu;     /* the sample lasts until the program has used so much, */
+	uint64_t sample_until;   /* but no longer than this */
+	uint64_t woken;          /* when a sleep that is going on ends */
+	struct lift_split *sums; /* set: the sampler sees sums of these regions */
+	struct lift_split_region *regions; /* their memory */
+	bool is_armed;                     /* all of them */
 	void *mem;
 	size_t mem_bytes;
 };
@@ -31,6 +35,11 @@ struct fake_worker {
 /* Tracks all of @m. Node 0 is fast and the others slow, unless @w is changed before it runs. */
 void fake_worker_init(struct fake_worker *w, struct fake_memsys *m, struct fake_program *p,
 	uint32_t gap_ns, uint32_t budget_ppm);
+/*
+ * From now on samples are sums of regions that find out by themselves where heat begins and ends,
+ * as of the sampler refs. Before it runs.
+ */
+void fake_worker_sums(struct fake_worker *w);
 void fake_worker_fini(struct fake_worker *w);
 
 /* @ns of the program's life. */

@@ -354,6 +354,127 @@ Test(promote_sim, the_window_is_off_on_single_pages, .timeout = 300)
 	cr_expect_leq(wasted * 20, all);
 }
 
+/*
+ * Samplers that see sums: nothing is a fault, and all is looked at each time. @fast_pages of room,
+ * all on the slow node at first.
+ */
+static void start_sums(struct sim *s, uint32_t run, uint64_t fast_pages, uint64_t seed)
+{
+	start(s, run, seed);
+	s->m.costs = (struct fake_costs){.arm = 30, .scan = 200, .move = 10000, .own = 5000};
+	s->m.node[0].pages = 0;
+	touch_and_track(s);
+	s->m.node[0].pages = fast_pages;
+	fake_worker_sums(&s->w);
+}
+
+Test(promote_sim, sums_find_hot_stretches, .timeout = 300)
+{
+	unsigned slowest = 0;
+	uint64_t most = 0;
+	double worst = 1;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		static struct sim s;
+		unsigned passes = 0;
+		double share;
+		double best;
+
+		start_sums(&s, 512, FAST_PAGES, seed);
+		fake_program_hot(&s.p, FAST_PAGES / 512 * 3 / 4, 0.95, 0.5);
+		best = fake_program_best(&s.p, FAST_PAGES);
+		do {
+			fake_worker_passes(&s.w, 1, 60 * S);
+			passes++;
+			look(&s);
+			fake_run(&s.m, &s.p, S / 4);
+			share = look(&s).share / best;
+		} while (share < 0.8 && passes < 30);
+		if (slowest < passes)
+			slowest = passes;
+		fake_worker_run(&s.w, 60 * S);
+		look(&s);
+		fake_worker_run(&s.w, 60 * S);
+		share = look(&s).share / best;
+		if (worst > share)
+			worst = share;
+		if (most < s.m.moves)
+			most = s.m.moves;
+		stop(&s);
+	}
+	fprintf(stderr,
+		"# sums, hot stretches of 2 MiB: 80 %% of the best share within %u passes, at "
+		"least %.1f %% later, at most %.2f x the hot set moved\n",
+		slowest, 100 * worst, (double)most / (FAST_PAGES * 3 / 4));
+	cr_expect_leq(slowest, 16);
+	cr_expect_geq(worst, 0.95);
+	cr_expect_leq(most, 3 * FAST_PAGES);
+}
+
+/* All regions are used alike, and nothing can be told: at least it does no harm. */
+Test(promote_sim, sums_of_scattered_heat_do_no_harm, .timeout = 300)
+{
+	double worst = 1;
+	uint64_t most = 0;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		static struct sim s;
+		struct figures f;
+		double before;
+
+		start_sums(&s, 8, FAST_PAGES, seed);
+		fake_program_hot(&s.p, FAST_PAGES / 8 * 3 / 4, 0.95, 0.5);
+		/* Full from the beginning, with whatever came first. */
+		fake_memsys_discard(&s.m, 0, ALL_PAGES);
+		fake_memsys_touch(&s.m, 0, ALL_PAGES);
+		look(&s);
+		fake_run(&s.m, &s.p, 10 * S);
+		before = look(&s).share;
+		fake_worker_run(&s.w, 60 * S);
+		look(&s);
+		fake_worker_run(&s.w, 60 * S);
+		f = look(&s);
+		if (worst > f.share - before)
+			worst = f.share - before;
+		if (most < f.moves)
+			most = f.moves;
+		stop(&s);
+	}
+	fprintf(stderr,
+		"# sums, hot runs of 32 KiB: at worst %+.1f %% of accesses, %lu pages moved in the "
+		"second minute\n",
+		100 * worst, (unsigned long)most);
+	cr_expect_geq(worst, -0.02);
+}
+
+/* Passes are dear and pages rarely used, each once in four seconds; but there is room for all. */
+Test(promote_sim, sums_of_what_fits_come_soon, .timeout = 300)
+{
+	unsigned slowest = 0;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		static struct sim s;
+		unsigned passes = 0;
+
+		start_sums(&s, 1, 4 * ALL_PAGES, seed);
+		s.m.costs.arm = 1000;
+		s.m.costs.scan = 2700;
+		s.p.rate = ALL_PAGES / 4;
+		s.m.costs.own = 600000000 / s.p.rate;
+		fake_program_uniform(&s.p);
+		do {
+			fake_worker_passes(&s.w, 1, 60 * S);
+			passes++;
+		} while (s.m.node[0].used < ALL_PAGES * 9 / 10 && passes < 30);
+		if (slowest < passes)
+			slowest = passes;
+		stop(&s);
+	}
+	fprintf(stderr, "# sums, all fits and is rarely used: on fast memory within %u passes\n",
+		slowest);
+	cr_expect_leq(slowest, 4);
+}
+
 /* The hot set moves on each ten seconds, too soon for moves to pay at this machine's prices. */
 Test(promote_sim, what_changes_all_the_time_is_not_chased, .timeout = 300)
 {
