@@ -31,7 +31,7 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
 /* Accesses come in runs: 64 KiB used together. */
 #define SURE_RUNS 16
 
-/* The program was active in a sample if it used the CPU half of the time, or so many pages. */
+/* A sample in which less than one in so many pages was used says nothing about the others. */
 #define ACTIVE_SHARE 512
 
 /* Where all fits, so much of a region used counts as all of it: nothing is to be told apart. */
@@ -388,8 +388,13 @@ static bool surprising(const struct lift_promote *p, uint64_t runs)
 	uint64_t fast = 0;
 
 	for (unsigned s = 0; s < LIFT_STATES; s++) {
-		slow += (uint64_t)t->slow_n[s] * p->rates.p[s];
-		fast += (uint64_t)(t->n[s] - t->slow_n[s]) * p->rates.p[s];
+		uint32_t chance;
+
+		if (t->n[s] == 0)
+			continue;
+		chance = lift_chance_in(p->rates.p[s], p->calib.window_ns, p->took_ns);
+		slow += (uint64_t)t->slow_n[s] * chance;
+		fast += (uint64_t)(t->n[s] - t->slow_n[s]) * chance;
 	}
 	return far_off(t->slow_t / p->grain, slow / 4096 / p->grain, runs) ||
 	       far_off(t->fast_t / p->grain, fast / 4096 / p->grain, runs);
@@ -486,6 +491,19 @@ static void change(struct lift_promote *p)
 	p->demoted_at = p->stats.moves.demoted;
 }
 
+/* Pages that a sample of the length asked for would have found used, had it looked at all. */
+static uint64_t estimate_used(const struct lift_promote *p)
+{
+	uint64_t want = p->schedule.window_ns;
+	uint64_t pages = p->load.slow_pages + p->load.fast_pages;
+
+	if (p->grain > 1)
+		return pages * lift_chance_in(chance(p->summed, pages), p->took_ns, want) / 4096;
+	return (p->load.slow_pages * lift_chance_in(p->load.slow_p, p->took_ns, want) +
+		       p->load.fast_pages * lift_chance_in(p->load.fast_p, p->took_ns, want)) /
+	       4096;
+}
+
 /* What is learned is of so many pages that were sampled: one and a half passes, or enough to tell.
  */
 static uint64_t keep_pages(const struct lift_promote *p)
@@ -523,7 +541,7 @@ static void fold(struct lift_promote *p)
 		change(p);
 	}
 	p->calib.grain = p->grain;
-	lift_calib_add(&p->calib, t, p->window.pass_n, p->window.pass_t, keep_pages(p));
+	lift_calib_add(&p->calib, t, p->took_ns, p->window.pass_n, p->window.pass_t, keep_pages(p));
 	lift_calib_rates(&p->calib, &p->rates);
 	if (!p->pass.surprised)
 		judge_moves(p);
@@ -534,12 +552,9 @@ static void fold(struct lift_promote *p)
 		p->load.slow_p = chance(t->slow_t, slow_n);
 	if (t->fast_n)
 		p->load.fast_p = chance(t->fast_t, t->fast_n);
-	p->pass.est_accessed = p->summed;
-	if (p->grain == 1)
-		p->pass.est_accessed = p->load.slow_pages * p->load.slow_p / 4096 +
-				       p->load.fast_pages * p->load.fast_p / 4096;
-	if (p->pass.est_accessed * ACTIVE_SHARE >= pages)
-		p->pass.active = true;
+	p->pass.est_accessed = estimate_used(p);
+	p->pass.active = p->pass.est_accessed * ACTIVE_SHARE >= pages;
+	p->pass.searching = p->hold > 0;
 }
 
 static void estimate_share(struct lift_promote *p, const struct lift_census *census)
@@ -635,7 +650,7 @@ static void finish(struct lift_promote *p, const struct lift_promote_now *now)
 		lift_calib_rewindow(&p->calib, p->schedule.window_ns);
 		p->rewindowed = true;
 	}
-	if (p->hold > 0 && p->pass.active && --p->hold == 0) {
+	if (p->hold > 0 && p->pass.active && !p->pass.blurred && --p->hold == 0) {
 		/* What was learned of moves until now was about the sampler. */
 		lift_heat_settle(&p->heat);
 		p->price.residence_ns = RESIDENCE_START_NS;
@@ -664,6 +679,8 @@ static void notice(struct lift_promote *p)
 	if (!much_changed(pages, p->known_pages) &&
 		!much_changed(p->load.capacity, p->known_capacity))
 		return;
+	if (p->grain > 1 && pages > p->known_pages && much_changed(pages, p->known_pages))
+		p->hold = LIFT_HOLD_SAMPLES;
 	p->known_pages = pages;
 	p->known_capacity = p->load.capacity;
 	lift_schedule_kick(&p->schedule);
@@ -728,8 +745,6 @@ bool lift_promote_sampling(const struct lift_promote *p)
 enum lift_step lift_promote_step(
 	struct lift_promote *p, const struct lift_promote_now *now, struct lift_work *work)
 {
-	uint64_t took;
-
 	work->nr = 0;
 	work->sleep_ns = 0;
 	work->batch = NULL;
@@ -761,11 +776,8 @@ enum lift_step lift_promote_step(
 			work->sleep_ns = p->schedule.window_ns;
 			return LIFT_STEP_SLEEP;
 		case WINDOW:
-			/* Longer than planned, because arming or waking took its time. */
-			took = active_since_armed(p, now);
-			p->pass.active = now->cpu_ns >= p->armed_cpu + p->schedule.window_ns / 2;
-			if (took > p->schedule.window_ns + p->schedule.window_ns / 4)
-				p->calib.window_ns = took;
+			/* Not as planned, because arming or waking took its time. */
+			p->took_ns = active_since_armed(p, now);
 			go(p, COLLECT);
 			break;
 		case COLLECT:

@@ -72,6 +72,9 @@ struct lift_work {
 	int node;                       /* MOVE: to this node */
 };
 
+/* What lift_promote.hold is for samplers that see sums. */
+#define LIFT_HOLD_SAMPLES 6
+
 struct lift_promote_stats {
 	uint64_t passes;
 	uint64_t changes; /* times that something was not as expected */
@@ -110,6 +113,7 @@ struct lift_promote {
 	uint32_t where_at;     /* chunk to be located anew next */
 	uint64_t armed_at;     /* when the sample began */
 	uint64_t armed_cpu;    /* CPU time of the program then */
+	uint64_t took_ns;      /* for how long it was active since, in the sample */
 	uint32_t duty;         /* share of the time that it uses a CPU, of 4096 */
 	uint64_t changed_at;   /* when the program last began something else */
 	uint64_t judged_at;    /* when moves were last judged */
@@ -131,9 +135,9 @@ struct lift_promote {
 	bool rewindowed;   /* samples have another length than before */
 	bool stale;        /* the census is not up to date */
 	/*
-	 * Passes in which free room is filled and nothing is traded: a sampler that has to find out
+	 * Samples to go before anything is moved, unless all fits: a sampler that has to find out
 	 * by itself where heat begins and ends mixes up hot and cold at first. May be set at any
-	 * time.
+	 * time, and is set again when much memory has come.
 	 */
 	uint32_t hold;
 	uint64_t summed; /* pages used in the sample, as far as sums tell */

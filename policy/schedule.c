@@ -175,26 +175,32 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 	return true;
 }
 
+/* Who looks at the whole process does so rarely: a length that is far off changes by more. */
 static void set_window(
-	struct lift_schedule *s, const struct lift_pass *pass, const struct lift_load *load)
+	struct lift_schedule *s, struct lift_pass *pass, const struct lift_load *load)
 {
+	bool whole = s->costs.whole_ns != 0;
+	uint64_t all = load->slow_pages + load->fast_pages;
 	uint64_t used = pass->est_accessed;
-	uint64_t most = s->costs.whole_ns ? WINDOW_WHOLE_MAX_NS : WINDOW_MAX_NS;
+	uint64_t high = load->capacity * 11 / 10;
+	uint64_t low = load->capacity * 9 / 20;
+	uint64_t most = whole ? WINDOW_WHOLE_MAX_NS : WINDOW_MAX_NS;
 	unsigned times = 2;
 
 	if (pass->armed < 256)
 		return;
-	if (used * 10 > load->capacity * 11) {
-		if (s->window_ns / 2 >= WINDOW_MIN_NS)
+	/* What is used anyway need not be told apart if it fits. */
+	if (used > high && load->capacity < all) {
+		if (whole && used * 10 > all * 9)
+			times = 4;
+		for (; times > 1 && s->window_ns / 2 >= WINDOW_MIN_NS; times /= 2)
 			s->window_ns /= 2;
+		pass->blurred = used * 10 > all * 9;
 		return;
 	}
-	/* While it sleeps nothing is to be learned, and what is used anyway need not be seen. */
-	if (!pass->active || used * 20 >= load->capacity * 9 ||
-		used * 10 >= (load->slow_pages + load->fast_pages) * 9)
+	if (!pass->active || used >= low || used * 10 >= all * 9)
 		return;
-	/* Passes are dear, so there are few. */
-	if (s->costs.whole_ns && used * 80 < load->capacity * 9)
+	if (whole && used * 4 < low)
 		times = 4;
 	for (; times > 1 && s->window_ns * 2 <= most; times /= 2)
 		s->window_ns *= 2;
@@ -249,14 +255,14 @@ static void learn_dear(struct lift_schedule *s, const struct lift_pass *pass)
 		s->dear = 64;
 }
 
-void lift_schedule_end(struct lift_schedule *s, uint64_t now, const struct lift_pass *pass,
-	const struct lift_load *load)
+void lift_schedule_end(
+	struct lift_schedule *s, uint64_t now, struct lift_pass *pass, const struct lift_load *load)
 {
 	uint64_t cost = lift_schedule_cost(s, pass);
 	uint64_t moved = pass->promoted + pass->demoted;
 	int64_t trades;
 	int64_t left;
-	bool changed = pass->surprised ||
+	bool changed = pass->surprised || pass->searching ||
 		       (moved << s->slow_shift) * QUIET_SHARE > load->capacity + QUIET_SHARE * 32;
 
 	if (s->costs.whole_ns && pass->spent_ns && load->slow_pages + load->fast_pages > 0) {

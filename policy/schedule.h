@@ -65,7 +65,9 @@ struct lift_pass {
 	uint64_t spent_ns;     /* CPU time of all but faults and moves; 0: not measured */
 	uint64_t faults;       /* taken by the program, if known */
 	bool faults_known;
-	bool active;    /* the program did something meanwhile */
+	bool active;    /* the program used a part of what was looked at */
+	bool searching; /* it is not known yet what is hot: not to be rare */
+	bool blurred;   /* set by lift_schedule_end(): so long a sample that all looks used */
 	bool surprised; /* the samples were not what was expected */
 };
 
@@ -109,7 +111,7 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 	const struct lift_load *load, uint64_t *ret_sleep_ns);
 
 /* The pass is over: pays for it and decides on the next. */
-void lift_schedule_end(struct lift_schedule *s, uint64_t now, const struct lift_pass *pass,
+void lift_schedule_end(struct lift_schedule *s, uint64_t now, struct lift_pass *pass,
 	const struct lift_load *load);
 
 /* What a pass has cost, with the faults that the program took. */

@@ -40,6 +40,30 @@ uint32_t lift_neg_log(uint32_t p)
 	return neg_log[at] + (uint32_t)(neg_log[at + 1] - neg_log[at]) * (p % 64) / 64;
 }
 
+static uint32_t from_neg_log(uint64_t x)
+{
+	uint32_t at = 0;
+
+	if (x >= neg_log[64])
+		return P_ONE;
+	while (neg_log[at + 1] <= x)
+		at++;
+	return at * 64 +
+	       (uint32_t)(x - neg_log[at]) * 64 / (uint32_t)(neg_log[at + 1] - neg_log[at]);
+}
+
+uint32_t lift_chance_in(uint32_t p, uint64_t from_ns, uint64_t to_ns)
+{
+	/* In microseconds, and no more than 2^32 of them, for the product to fit. */
+	uint64_t from = from_ns / 1000 + 1;
+	uint64_t to = to_ns / 1000 + 1;
+
+	if (to > UINT32_MAX)
+		to = UINT32_MAX;
+	/* Not to be lost by the rounding. */
+	return from == to ? p : from_neg_log(lift_neg_log(p) * to / from);
+}
+
 static uint32_t root(uint64_t x)
 {
 	uint64_t r = 0;
@@ -67,8 +91,19 @@ void lift_calib_init(struct lift_calib *c, uint64_t window_ns)
 	c->grain = 1;
 }
 
-void lift_calib_add(struct lift_calib *c, const struct lift_tally *tally, uint32_t predicted_n,
-	uint32_t predicted_t, uint64_t keep)
+/* Of @n pages @t were accessed in a sample of @took_ns: as many as would be in one of @want_ns. */
+static uint32_t as_if(uint32_t t, uint32_t n, uint64_t took_ns, uint64_t want_ns)
+{
+	uint32_t p;
+
+	if (t == 0)
+		return 0;
+	p = (uint32_t)((uint64_t)t * P_ONE / n);
+	return (uint32_t)((uint64_t)lift_chance_in(p, took_ns, want_ns) * n / P_ONE);
+}
+
+void lift_calib_add(struct lift_calib *c, const struct lift_tally *tally, uint64_t took_ns,
+	uint32_t predicted_n, uint32_t predicted_t, uint64_t keep)
 {
 	uint64_t had = 0;
 	uint64_t got = 0;
@@ -90,11 +125,12 @@ void lift_calib_add(struct lift_calib *c, const struct lift_tally *tally, uint32
 	}
 	for (unsigned s = 0; s < LIFT_STATES; s++) {
 		c->n[s] += tally->n[s];
-		c->t[s] += tally->t[s];
+		c->t[s] += as_if(tally->t[s], tally->n[s], took_ns, c->window_ns);
 	}
 	if (predicted_n) {
 		c->n[LIFT_STATE_PREDICTED] = c->n[LIFT_STATE_PREDICTED] / 2 + predicted_n;
-		c->t[LIFT_STATE_PREDICTED] = c->t[LIFT_STATE_PREDICTED] / 2 + predicted_t;
+		c->t[LIFT_STATE_PREDICTED] = c->t[LIFT_STATE_PREDICTED] / 2 +
+					     as_if(predicted_t, predicted_n, took_ns, c->window_ns);
 	}
 }
 
@@ -110,23 +146,9 @@ void lift_calib_rewindow(struct lift_calib *c, uint64_t window_ns)
 {
 	if (window_ns == 0)
 		window_ns = 1;
-	/*
-	 * The chance not to be accessed is (1 - p)^(new / old); by whole halvings and doublings,
-	 * which is all that the schedule asks for, and all that has to be right: it is relearned.
-	 */
-	for (unsigned s = 0; s < LIFT_STATES_ALL; s++) {
-		uint64_t miss;
-		uint64_t w = c->window_ns;
-
-		if (c->n[s] == 0)
-			continue;
-		miss = P_ONE - (uint64_t)c->t[s] * P_ONE / c->n[s];
-		for (; w / 2 >= window_ns; w /= 2)
-			miss = root(miss * P_ONE);
-		for (; w * 2 <= window_ns; w *= 2)
-			miss = miss * miss / P_ONE;
-		c->t[s] = (uint32_t)((P_ONE - miss) * c->n[s] / P_ONE);
-	}
+	/* Roughly, where nearly all were accessed: it is relearned. */
+	for (unsigned s = 0; s < LIFT_STATES_ALL; s++)
+		c->t[s] = as_if(c->t[s], c->n[s], c->window_ns, window_ns);
 	c->window_ns = window_ns;
 }
 

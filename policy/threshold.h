@@ -68,11 +68,11 @@ struct lift_cut {
 void lift_calib_init(struct lift_calib *c, uint64_t window_ns);
 
 /*
- * Adds what a pass has found. What is older than about @keep observations fades. Predicted pages:
- * @n, of which @t were found accessed.
+ * Adds what a pass has found in a sample of @took_ns. What is older than about @keep observations
+ * fades. Predicted pages: @n, of which @t were found accessed.
  */
-void lift_calib_add(struct lift_calib *c, const struct lift_tally *tally, uint32_t predicted_n,
-	uint32_t predicted_t, uint64_t keep);
+void lift_calib_add(struct lift_calib *c, const struct lift_tally *tally, uint64_t took_ns,
+	uint32_t predicted_n, uint32_t predicted_t, uint64_t keep);
 
 /* What was learned may not hold any more: the next observations outweigh it. */
 void lift_calib_fade(struct lift_calib *c);
@@ -102,5 +102,8 @@ uint32_t lift_threshold_wanted(const struct lift_census *census, const struct li
 
 /* -ln(1 - p/4096) in 1/1024; p is capped at what can be told from 1. */
 uint32_t lift_neg_log(uint32_t p);
+
+/* What the chance @p (of 4096) in a sample of @from_ns is in one of @to_ns. */
+uint32_t lift_chance_in(uint32_t p, uint64_t from_ns, uint64_t to_ns);
 
 #endif

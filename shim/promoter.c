@@ -45,8 +45,6 @@
 #define MAPS_SHARE 200
 /* For each page of the process, to clear and read back: what it is like is learned. */
 #define WHOLE_NS 300
-/* Until regions have found their borders (apart.h). */
-#define HOLD_PASSES 6
 #define LOOK_AROUND_MS 2000
 #define SAMPLE_MAX_NS (3 * LIFT_NS_PER_S)
 #define WATCH_EVERY 16
@@ -1052,7 +1050,7 @@ static bool begin(void)
 			return end("there is no address space for its records");
 		w.ready = true;
 	}
-	w.promote.hold = w.sampler->traits & LIFT_SAMPLER_WHOLE ? HOLD_PASSES : 0;
+	w.promote.hold = w.sampler->traits & LIFT_SAMPLER_WHOLE ? LIFT_HOLD_SAMPLES : 0;
 	w.promote.grain = w.sampler->traits & LIFT_SAMPLER_WHOLE ? LIFT_CHUNK_PAGES : 1;
 	leave_stack_out();
 	w.tracked_at = 0;

@@ -42,7 +42,7 @@ static void no_drop(void *arg, struct lift_range range)
 
 void fake_worker_sums(struct fake_worker *w)
 {
-	enum { REGIONS = 4096, HOLD = 6, PER_PAGE_NS = 300 };
+	enum { REGIONS = 4096, PER_PAGE_NS = 300 };
 	struct lift_range all = {w->m->base, w->m->base + (uintptr_t)w->m->nr_pages * FAKE_PAGE};
 
 	w->sums = calloc(1, sizeof(*w->sums));
@@ -53,7 +53,7 @@ void fake_worker_sums(struct fake_worker *w)
 	lift_split_set_begin(w->sums, lift_range_bytes(all), REGIONS);
 	lift_split_set_run(w->sums, all, no_drop, NULL);
 	lift_split_set_end(w->sums, REGIONS, no_drop, NULL);
-	w->promote.hold = HOLD;
+	w->promote.hold = LIFT_HOLD_SAMPLES;
 	w->promote.grain = LIFT_CHUNK_PAGES;
 	w->promote.schedule.costs.whole_ns = PER_PAGE_NS;
 }

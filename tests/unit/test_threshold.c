@@ -40,7 +40,7 @@ Test(threshold, rates_are_learned_from_what_happened)
 	tally.t[0x7f] = 7500;
 	tally.n[0] = 10000;
 	tally.t[0] = 100;
-	lift_calib_add(&calib, &tally, 0, 0, 100000);
+	lift_calib_add(&calib, &tally, 100 * MS, 0, 0, 100000);
 	lift_calib_rates(&calib, &rates);
 	cr_assert_float_eq((double)rates.rate[0x7f], 13863, 300);
 	cr_assert_float_eq((double)rates.rate[0], 100, 20);
@@ -67,10 +67,10 @@ Test(threshold, old_observations_fade)
 	tally.n[5] = 1000;
 	tally.t[5] = 1000;
 	for (int i = 0; i < 10; i++)
-		lift_calib_add(&calib, &tally, 0, 0, 1500);
+		lift_calib_add(&calib, &tally, 100 * MS, 0, 0, 1500);
 	tally.t[5] = 0;
 	for (int i = 0; i < 4; i++)
-		lift_calib_add(&calib, &tally, 0, 0, 1500);
+		lift_calib_add(&calib, &tally, 100 * MS, 0, 0, 1500);
 	lift_calib_rates(&calib, &rates);
 	cr_assert_lt(rates.p[5], 200);
 }
