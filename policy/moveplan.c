@@ -250,7 +250,11 @@ void lift_moveplan_done(struct lift_moveplan *m, struct lift_heat *h, struct lif
 {
 	const struct lift_batch *b = &m->batch;
 	struct lift_slot *to = &slots[b->slot];
+	unsigned last = 0; /* behind the last one that has found room */
 
+	for (unsigned k = 0; k < b->nr; k++)
+		if (status[k] == to->node)
+			last = k + 1;
 	if (rc < 0) {
 		counts->failed_calls++;
 		/* What is said of the node holds for this pass; the next reads the machine anew. */
@@ -292,7 +296,11 @@ void lift_moveplan_done(struct lift_moveplan *m, struct lift_heat *h, struct lif
 			break;
 		case -ENOMEM:
 			counts->full++;
-			to->room = 0;
+			/* Not for this one, which may be huge, is not for none. */
+			if (k < last)
+				lift_heat_delay(h, c, i);
+			else
+				to->room = 0;
 			break;
 		default:
 			/* On another node, or an error that is not in the manual. */

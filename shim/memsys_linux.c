@@ -257,6 +257,26 @@ static bool maybe_huge(const uintptr_t *pages, size_t nr)
 	return pages[0] % LIFT_HUGE_BYTES == 0 && (nr == 1 || pages[1] != pages[0] + PAGE);
 }
 
+/* Is the huge page that may begin here known to be none? */
+static bool is_small(uintptr_t addr)
+{
+	struct lift_pagemap_ask ask = {
+		.range = {addr, addr + PAGE},
+		.all = LIFT_PAGE_PRESENT,
+		.none = LIFT_PAGE_HUGE,
+		.tell = LIFT_PAGE_PRESENT,
+	};
+	struct lift_page_region region;
+	struct lift_fd fd = {0};
+	uintptr_t end;
+	long n = -1;
+
+	if (lift_pagemap_open(&fd) == 0)
+		n = lift_pagemap_scan(lift_fd_get(&fd), &ask, &region, 1, &end);
+	lift_fd_close(&fd);
+	return n == 1;
+}
+
 /*
  * Where there is no room the kernel splits huge pages, and then does not move the pieces either.
  * Better not to try.
@@ -279,7 +299,7 @@ static int move_rounds(const uintptr_t *pages, size_t all, int node, int *ret_st
 	size_t nr = 0;
 
 	for (size_t i = 0; i < all; i++) {
-		if (keep_huge && maybe_huge(pages + i, all - i)) {
+		if (keep_huge && maybe_huge(pages + i, all - i) && !is_small(pages[i])) {
 			ret_status[i] = -ENOMEM;
 			continue;
 		}

@@ -183,6 +183,11 @@ static int full(unsigned k, int node)
 	return k < 10 ? node : -ENOMEM;
 }
 
+static int first_too_large(unsigned k, int node)
+{
+	return k % 16 ? node : -ENOMEM;
+}
+
 static int again(unsigned k, int node)
 {
 	(void)k;
@@ -228,6 +233,19 @@ Test(moveplan, a_full_node_is_not_asked_again)
 	cr_assert_leq(execute(full, 0, 100), 4);
 	cr_assert_eq(counts.promoted, 20);
 	cr_assert_gt(counts.full, 0);
+}
+
+Test(moveplan, no_room_for_one_is_not_no_room)
+{
+	struct lift_census census = {0};
+	struct lift_chunk *c = chunk(0, 2, 0, 512);
+
+	cut(120, 0);
+	execute(first_too_large, 0, 100);
+	cr_assert_gt(counts.full, 0);
+	cr_assert_geq(counts.promoted, 100);
+	lift_heat_count(&heat, c, &census);
+	cr_assert_gt(census.cooling, 0);
 }
 
 Test(moveplan, calls_that_fail_end_it_at_some_time)
