@@ -290,7 +290,8 @@ bool lift_heat_demoted(struct lift_heat *h, struct lift_chunk *c, unsigned i, ui
 {
 	uint8_t heat = lift_heat_get(h, c, i) & (uint8_t)~LIFT_HEAT_PREDICTED;
 	uint8_t guard = lift_heat_guard(h, c, i);
-	bool bounced = guard & LIFT_GUARD_COUNT;
+	/* What was promoted in advance in vain is a fault of the window, and cold. */
+	bool bounced = (guard & LIFT_GUARD_COUNT) && !(lift_heat_where(h, c, i) & LIFT_WHERE_WRONG);
 
 	if (bounced)
 		guard = guard_up(guard, COUNT_COOL);

@@ -12,8 +12,10 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
 /* What states are worth is learned from so many observations, if there are not more in a pass. */
 #define KEEP_LEAST 512
 
-/* What became of moves is judged by at least so many observations. */
+/* What became of moves is judged by at least so many observations, and not before one in so many
+ * as pages have been traded since the last time. */
 #define JUDGE_ENOUGH 256u
+#define JUDGE_MOVES 4
 
 /* Of every so many chunks one is located anew in each pass: others move pages, too. */
 #define RELOCATE_SHARE 64
@@ -441,7 +443,8 @@ static void judge_moves(struct lift_promote *p)
 	p->fresh_t += p->tally.fresh_t;
 	p->gone_n += p->tally.gone_n;
 	p->gone_t += p->tally.gone_t;
-	if (p->fresh_n >= enough(p) && p->gone_n >= enough(p) && p->up_n && p->down_n) {
+	if (p->fresh_n >= enough(p) && p->gone_n >= enough(p) && p->up_n &&
+		p->down_n >= enough(p) / JUDGE_MOVES) {
 		int64_t got = (int64_t)chance(p->fresh_t, p->fresh_n) -
 			      (int64_t)chance(p->gone_t, p->gone_n);
 		int64_t expected = (int64_t)(p->up_p / p->up_n) - (int64_t)(p->down_p / p->down_n);
@@ -452,11 +455,12 @@ static void judge_moves(struct lift_promote *p)
 			*residence /= 2;
 			p->stats.pauses++;
 		}
+		/* The same moves are not to be held against us again and again. */
 		p->fresh_n = p->fresh_t = p->gone_n = p->gone_t = 0;
-		p->up_p /= 2;
-		p->up_n /= 2;
-		p->down_p /= 2;
-		p->down_n /= 2;
+		p->up_p /= 4;
+		p->up_n /= 4;
+		p->down_p /= 4;
+		p->down_n /= 4;
 	} else {
 		/* What has lasted so long may last as long again. */
 		*residence += p->armed_at - p->judged_at;

@@ -41,8 +41,9 @@
 #define COUNTS_EVERY_NS (5 * LIFT_NS_PER_S)
 #define MAPS_EVERY_NS LIFT_NS_PER_S
 #define MAPS_CALM_NS (5 * LIFT_NS_PER_S)
-/* Reading what is mapped takes no more than this share of the time. */
+/* Reading what is mapped takes no more than this share of the time; so much when much has come. */
 #define MAPS_SHARE 200
+#define MAPS_GROWN_SHARE 20
 /* For each page of the process, to clear and read back: what it is like is learned. */
 #define WHOLE_NS 300
 #define LOOK_AROUND_MS 2000
@@ -72,6 +73,7 @@ static struct {
 	uint64_t tracked_at;    /* when that was read; 0: never */
 	unsigned reads;         /* of it */
 	uint64_t tracked_ns;    /* how long that took */
+	uint64_t tracked_rss;   /* resident then */
 	unsigned fixed_changes; /* as of then */
 	bool filter;            /* far more is mapped than is there */
 
@@ -552,9 +554,13 @@ static bool sync_tracked(void)
 	uint64_t every =
 		w.promote.schedule.pace == LIFT_PACE_SETTLED ? MAPS_CALM_NS : MAPS_EVERY_NS;
 
+	uint64_t share =
+		w.now.rss_bytes > w.tracked_rss + w.tracked_rss / 8 ? MAPS_GROWN_SHARE : MAPS_SHARE;
+
 	if (w.tracked_at &&
-		(now - w.tracked_at < every || now - w.tracked_at < w.tracked_ns * MAPS_SHARE))
+		(now - w.tracked_at < every || now - w.tracked_at < w.tracked_ns * share))
 		return true;
+	w.tracked_rss = w.now.rss_bytes;
 	w.fixed_changes = lift_place_fixed_changes();
 	rc = lift_tracked_read(w.own_sorted, w.nr_own, &w.tracked);
 	w.tracked_at = w.sys->now(w.sys->ctx);
@@ -1003,7 +1009,9 @@ static bool promote(void)
 			break;
 		case LIFT_STEP_RELEASE:
 			if (w.sampler->release) {
+				/* What lies between was used, or is not armed: no harm. */
 				sort(w.work.range, w.work.nr);
+				w.work.nr = (unsigned)join(w.work.range, w.work.nr, ARM_GAP);
 				w.sampler->release(w.work.range, w.work.nr);
 			}
 			break;
