@@ -30,8 +30,12 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
 /* More than one in so many pages come or gone is a change. */
 #define CHANGE_SHARE 8
 
-/* Accesses come in runs: 64 KiB used together. */
-#define SURE_RUNS 16
+/* A sample is taken to be as busy as one of between these parts and times of its length. */
+#define BUSY_LEAST 16
+#define BUSY_MOST 4
+
+/* Accesses come in runs: so many pages used together. */
+#define SURE_RUNS 6
 
 /* A sample in which less than one in so many pages was used says nothing about the others. */
 #define ACTIVE_SHARE 512
@@ -383,7 +387,9 @@ static uint64_t enough(const struct lift_promote *p)
 	return p->grain == 1 ? JUDGE_ENOUGH : JUDGE_ENOUGH / 8 * p->grain;
 }
 
-static bool surprising(const struct lift_promote *p, uint64_t runs)
+/* What a sample of @took_ns can be expected to find used of what this one looked at, by tier. */
+static void expect(
+	const struct lift_promote *p, uint64_t took_ns, uint64_t *ret_slow, uint64_t *ret_fast)
 {
 	const struct lift_tally *t = &p->tally;
 	uint64_t slow = 0;
@@ -394,12 +400,47 @@ static bool surprising(const struct lift_promote *p, uint64_t runs)
 
 		if (t->n[s] == 0)
 			continue;
-		chance = lift_chance_in(p->rates.p[s], p->calib.window_ns, p->took_ns);
+		chance = lift_chance_in(p->rates.p[s], p->calib.window_ns, took_ns);
 		slow += (uint64_t)t->slow_n[s] * chance;
 		fast += (uint64_t)(t->n[s] - t->slow_n[s]) * chance;
 	}
-	return far_off(t->slow_t / p->grain, slow / 4096 / p->grain, runs) ||
-	       far_off(t->fast_t / p->grain, fast / 4096 / p->grain, runs);
+	*ret_slow = slow / 4096;
+	*ret_fast = fast / 4096;
+}
+
+/*
+ * A program does not use memory all the time that it uses the CPU. How long would a sample have
+ * been that finds as much used as this one has?
+ */
+static uint64_t as_busy_as_long(const struct lift_promote *p)
+{
+	uint64_t got = (uint64_t)p->tally.slow_t + p->tally.fast_t;
+	uint64_t low = p->took_ns / BUSY_LEAST;
+	uint64_t high = p->took_ns * BUSY_MOST;
+
+	while (high - low > p->took_ns / 64 + 1) {
+		uint64_t mid = low + (high - low) / 2;
+		uint64_t slow;
+		uint64_t fast;
+
+		expect(p, mid, &slow, &fast);
+		if (slow + fast < got)
+			low = mid;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* How much is used on each side, for as much as is used in all. */
+static bool surprising(const struct lift_promote *p, uint64_t runs)
+{
+	uint64_t slow;
+	uint64_t fast;
+
+	expect(p, p->busy_ns, &slow, &fast);
+	return far_off(p->tally.slow_t / p->grain, slow / p->grain, runs) ||
+	       far_off(p->tally.fast_t / p->grain, fast / p->grain, runs);
 }
 
 /*
@@ -536,6 +577,7 @@ static void fold(struct lift_promote *p)
 		lift_heat_sample(&p->heat, c, t);
 	}
 	lift_window_judge(&p->window, t->hit, t->wrong);
+	p->busy_ns = as_busy_as_long(p);
 	/* With another length of samples expectations are rough for once. */
 	p->pass.surprised =
 		p->schedule.pace == LIFT_PACE_SETTLED && !p->rewindowed && has_changed(p);
