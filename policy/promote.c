@@ -372,12 +372,12 @@ static void learn_window(struct lift_promote *p, const struct lift_chunk *c)
 }
 
 /*
- * Fewer or more than was expected, by more than chance and some error of ours explain: @runs pages
- * are taken to be used together.
+ * More than was expected, by more than chance and some error of ours explain: @runs pages are taken
+ * to be used together.
  */
-static bool far_off(uint64_t got, uint64_t expected, uint64_t runs)
+static bool far_more(uint64_t got, uint64_t expected, uint64_t runs)
 {
-	uint64_t d = got > expected ? got - expected : expected - got;
+	uint64_t d = got > expected ? got - expected : 0;
 
 	return d > 16 && d * 2 > expected && d * d > 36 * runs * (expected + 1);
 }
@@ -432,15 +432,15 @@ static uint64_t as_busy_as_long(const struct lift_promote *p)
 	return low;
 }
 
-/* How much is used on each side, for as much as is used in all. */
+/* For as much as is used in all one side has its part, unless the other has more of it. */
 static bool surprising(const struct lift_promote *p, uint64_t runs)
 {
 	uint64_t slow;
 	uint64_t fast;
 
 	expect(p, p->busy_ns, &slow, &fast);
-	return far_off(p->tally.slow_t / p->grain, slow / p->grain, runs) ||
-	       far_off(p->tally.fast_t / p->grain, fast / p->grain, runs);
+	return far_more(p->tally.slow_t / p->grain, slow / p->grain, runs) ||
+	       far_more(p->tally.fast_t / p->grain, fast / p->grain, runs);
 }
 
 /*
@@ -490,6 +490,10 @@ static void judge_moves(struct lift_promote *p)
 			      (int64_t)chance(p->gone_t, p->gone_n);
 		int64_t expected = (int64_t)(p->up_p / p->up_n) - (int64_t)(p->down_p / p->down_n);
 
+		/* Of a sample in which less was used than usual. */
+		if (p->busy_ns < p->took_ns)
+			expected = expected * (int64_t)(p->busy_ns / 1024) /
+				   (int64_t)(p->took_ns / 1024 + 1);
 		if (got * 2 >= expected) {
 			*residence += *residence / 4;
 		} else {

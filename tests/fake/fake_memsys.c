@@ -440,6 +440,13 @@ static void run_busy(struct fake_memsys *m, struct fake_program *p, uint64_t ns)
 	m->cpu_ns += nr * m->costs.own;
 }
 
+static void idle(struct fake_memsys *m, const struct fake_program *p, uint64_t ns)
+{
+	m->now_ns += ns;
+	if (p->computes)
+		m->cpu_ns += ns;
+}
+
 void fake_run(struct fake_memsys *m, struct fake_program *p, uint64_t ns)
 {
 	while (p->busy_ns && ns > 0) {
@@ -451,7 +458,7 @@ void fake_run(struct fake_memsys *m, struct fake_program *p, uint64_t ns)
 		if (busy)
 			run_busy(m, p, part);
 		else
-			m->now_ns += part;
+			idle(m, p, part);
 		ns -= part;
 	}
 	if (ns > 0)

@@ -145,6 +145,7 @@ struct fake_program {
 	double credit;      /* fractions of an access that are due */
 	uint64_t period_ns; /* at the beginning of each of these ... */
 	uint64_t busy_ns;   /* ... it is active for so long; 0: always */
+	bool computes;      /* and uses the CPU for the rest of it */
 };
 
 void fake_program_init(

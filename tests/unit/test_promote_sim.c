@@ -7,6 +7,7 @@
  * us, and a program that spends 0.25 us on an access.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -212,6 +213,38 @@ Test(promote_sim, uniform_access_is_left_alone, .timeout = 300)
 		"# uniform: at most %lu of %u pages moved in the first minute, %lu in later ones\n",
 		(unsigned long)first, ALL_PAGES, (unsigned long)later);
 	cr_expect_leq(later * 20, ALL_PAGES);
+}
+
+/* It uses its memory for a third of the time, and computes otherwise: no reason to look anew. */
+Test(promote_sim, computing_is_no_change, .timeout = 300)
+{
+	double worst = 0;
+	uint64_t changes = 0;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		static struct sim s;
+		uint64_t before;
+
+		start(&s, 8, seed);
+		s.p.period_ns = 3 * S / 2;
+		s.p.busy_ns = S / 2;
+		s.p.computes = true;
+		s.p.rate = 3 * RATE;
+		s.m.costs.own = 1000000000 / s.p.rate;
+		set_program(&s.p, ZIPF_RUNS);
+		touch_and_track(&s);
+		fake_worker_run(&s.w, 60 * S);
+		look(&s);
+		before = s.w.promote.stats.changes;
+		fake_worker_run(&s.w, 120 * S);
+		changes += s.w.promote.stats.changes - before;
+		worst = fmax(worst, look(&s).cost_pct);
+		stop(&s);
+	}
+	fprintf(stderr, "# use by turns: %lu false alarms in %d x 120 s, cost at most %.2f %%\n",
+		(unsigned long)changes, SEEDS, worst);
+	cr_expect_leq(changes, 4 * SEEDS);
+	cr_expect_leq(worst, 3);
 }
 
 static void moves_on(enum kind kind)
