@@ -372,14 +372,14 @@ static void learn_window(struct lift_promote *p, const struct lift_chunk *c)
 }
 
 /*
- * More than was expected, by more than chance and some error of ours explain: @runs pages are taken
+ * Twice what was expected, and by more than chance explains: @runs pages are taken
  * to be used together.
  */
 static bool far_more(uint64_t got, uint64_t expected, uint64_t runs)
 {
 	uint64_t d = got > expected ? got - expected : 0;
 
-	return d > 16 && d * 2 > expected && d * d > 36 * runs * (expected + 1);
+	return d > 16 && d > expected && d * d > 36 * runs * (expected + 1);
 }
 
 static uint64_t enough(const struct lift_promote *p)
