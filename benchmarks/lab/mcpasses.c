@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A load for memcached: fills it, then gets every key once in each pass, in an order of the pass,
- * and compares the values. After each pass a line of JSON, with where the server's pages are.
+ * A load for memcached: fills it, then gets keys in passes and compares the values. After each pass
+ * a line of JSON, with how long the answers took and where the server's pages are.
+ *
+ * A pass is every key once, in an order of the pass; or a number of gets by Zipf's law, where which
+ * keys are popular follows from the seed and has nothing to do with when they were stored.
  *
  * mcpasses --help lists the options.
  */
@@ -14,20 +17,35 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "benchmarks/lab/marker.h"
+#include "benchmarks/lab/draw.h"
+#include "benchmarks/lab/pass.h"
 
-/* Some at a time: every change between it and the server costs much in a guest. */
-enum { BATCH = 20, MAX_NODES = 64 };
+enum { MAX_CONNECTIONS = 64 };
 
-static FILE *in;
-static FILE *out;
+struct connection {
+	FILE *in;
+	FILE *out;
+	double asked_ms;
+	uint32_t *key; /* of the request that is on its way */
+	unsigned nr_keys;
+	bool store;
+};
+
+static struct pass pass = {.program = "mcpasses"};
+static struct connection connections[MAX_CONNECTIONS];
+static unsigned long nr_connections = 1;
 static unsigned long keys = 100000;
 static unsigned long value_bytes = 1000;
+static unsigned long batch = 20; /* every change between it and the server costs much in a guest */
+static unsigned long gets;       /* of a pass; 0: every key once */
+static unsigned long sets;       /* percent of the requests that store */
+static double zipf;
 static char *value;
 static char *wanted;
+static unsigned long found;
+static unsigned long stored;
 
 static _Noreturn void die(const char *what)
 {
@@ -41,13 +59,24 @@ static _Noreturn void wrong(const char *what, const char *line)
 	exit(1);
 }
 
-static void connect_to(const char *path)
+static void *need(void *p)
+{
+	if (!p)
+		die("memory");
+	return p;
+}
+
+static void connect_to(const char *path, struct connection *c)
 {
 	enum { TRIES = 3000, WAIT_US = 20000 };
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	int fd = -1;
 
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	if (strlen(path) >= sizeof(addr.sun_path)) {
+		errno = ENAMETOOLONG;
+		die(path);
+	}
+	memcpy(addr.sun_path, path, strlen(path));
 	for (int i = 0; i < TRIES; i++) {
 		fd = socket(AF_UNIX, SOCK_STREAM, 0);
 		if (fd < 0)
@@ -60,10 +89,11 @@ static void connect_to(const char *path)
 	}
 	if (fd < 0)
 		die(path);
-	in = fdopen(fd, "r");
-	out = fdopen(dup(fd), "w");
-	if (!in || !out)
+	c->in = fdopen(fd, "r");
+	c->out = fdopen(dup(fd), "w");
+	if (!c->in || !c->out)
 		die("fdopen");
+	c->key = need(calloc(batch, sizeof(*c->key)));
 }
 
 /* What key number i is worth: its number, over and over. */
@@ -77,127 +107,175 @@ static void make_value(char *to, unsigned long i)
 	memcpy(to + value_bytes, "\r\n", 3);
 }
 
-static void fill(void)
+static void ask(struct connection *c)
 {
-	char line[256];
-
-	for (unsigned long i = 0; i < keys; i += BATCH) {
-		for (unsigned long k = i; k < keys && k < i + BATCH; k++) {
-			make_value(wanted, k);
-			fprintf(out, "set key%lu 0 0 %zu\r\n%s", k, (size_t)value_bytes, wanted);
+	c->asked_ms = pass_now_ms();
+	if (c->store) {
+		for (unsigned i = 0; i < c->nr_keys; i++) {
+			make_value(wanted, c->key[i]);
+			fprintf(c->out, "set key%u 0 0 %lu\r\n%s", c->key[i], value_bytes, wanted);
 		}
-		fflush(out);
-		for (unsigned long k = i; k < keys && k < i + BATCH; k++)
-			if (!fgets(line, sizeof(line), in) || strcmp(line, "STORED\r\n") != 0)
-				wrong("not stored", line);
+	} else {
+		fprintf(c->out, "get");
+		for (unsigned i = 0; i < c->nr_keys; i++)
+			fprintf(c->out, " key%u", c->key[i]);
+		fprintf(c->out, "\r\n");
+	}
+	if (fflush(c->out))
+		die("request");
+}
+
+static void answer_to_set(struct connection *c)
+{
+	char line[256] = "";
+
+	for (unsigned i = 0; i < c->nr_keys; i++) {
+		if (!fgets(line, sizeof(line), c->in) || strcmp(line, "STORED\r\n") != 0)
+			wrong("not stored", line);
+		stored++;
 	}
 }
 
-/* Values that the server has thrown out are missed, not wrong. Returns how many were there. */
-static unsigned long get_batch(const uint32_t *key, unsigned n)
+/* Values that the server has thrown out are missed, not wrong. They come in the order asked for. */
+static void answer_to_get(struct connection *c)
 {
-	unsigned long found = 0;
-	char line[256];
+	unsigned next = 0;
+	char line[256] = "";
 
-	fprintf(out, "get");
-	for (unsigned i = 0; i < n; i++)
-		fprintf(out, " key%u", key[i]);
-	fprintf(out, "\r\n");
-	fflush(out);
-	while (fgets(line, sizeof(line), in) && strncmp(line, "VALUE key", 9) == 0) {
-		make_value(wanted, strtoul(line + 9, NULL, 10));
-		if (fread(value, 1, value_bytes + 2, in) != value_bytes + 2 ||
+	while (fgets(line, sizeof(line), c->in) && strncmp(line, "VALUE key", 9) == 0) {
+		unsigned long k = strtoul(line + 9, NULL, 10);
+
+		while (next < c->nr_keys && c->key[next] != k)
+			next++;
+		if (next++ >= c->nr_keys)
+			wrong("not asked for", line);
+		make_value(wanted, k);
+		if (fread(value, 1, value_bytes + 2, c->in) != value_bytes + 2 ||
 			memcmp(value, wanted, value_bytes + 2) != 0)
 			wrong("wrong value", line);
 		found++;
 	}
 	if (strcmp(line, "END\r\n") != 0)
 		wrong("not an answer to get", line);
-	return found;
 }
 
-static uint64_t draw(uint64_t *state)
+/* --- passes ----------------------------------------------------------------------------------- */
+
+static uint32_t *order;
+static struct draw_lots lots;
+static uint64_t state;
+static double *took; /* of each request of a pass, in ms */
+static unsigned long requests;
+
+static uint32_t next_key(unsigned long i)
 {
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
+	return order[zipf > 0 ? draw_lot(&lots, draw(&state)) : i % keys];
 }
 
-static void shuffle(uint32_t *order, uint64_t *state)
+/* All connections ask, then all are listened to, so the server has always more to do than one. */
+static void requests_of(unsigned long n, bool filling)
 {
-	for (unsigned long i = keys - 1; i > 0; i--) {
-		unsigned long j = draw(state) % (i + 1);
-		uint32_t t = order[i];
+	unsigned long i = 0;
 
-		order[i] = order[j];
-		order[j] = t;
+	requests = 0;
+	while (i < n) {
+		unsigned long asked = 0;
+
+		for (; asked < nr_connections && i < n; asked++) {
+			struct connection *c = &connections[asked];
+
+			c->store = filling || draw_below(draw(&state), 100) < sets;
+			for (c->nr_keys = 0; c->nr_keys < batch && i < n; i++)
+				c->key[c->nr_keys++] = filling ? (uint32_t)i : next_key(i);
+			ask(c);
+		}
+		for (unsigned long k = 0; k < asked; k++) {
+			if (connections[k].store)
+				answer_to_set(&connections[k]);
+			else
+				answer_to_get(&connections[k]);
+			if (!filling)
+				took[requests++] = pass_now_ms() - connections[k].asked_ms;
+		}
 	}
 }
 
-static double now_ms(void)
+static int by_time(const void *a, const void *b)
 {
-	struct timespec t;
+	double x = *(const double *)a;
+	double y = *(const double *)b;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+	return x < y ? -1 : x > y;
 }
 
-static void phase(bool mark, const char *what, unsigned long pass)
+/* The time within which so many of a thousand requests were answered. */
+static double within(unsigned long thousandths)
 {
-	char name[32];
+	unsigned long i = (requests * thousandths + 999) / 1000;
 
-	if (!mark)
-		return;
-	snprintf(name, sizeof(name), "%s %lu", what, pass);
-	marker_open(name);
+	return took[i ? i - 1 : 0];
 }
 
-/* The pages of the process's anonymous memory, by node. */
 static void print_nodes(long pid)
 {
-	unsigned long on[MAX_NODES] = {0};
-	const char *comma = "";
-	char path[64];
-	char line[4096];
-	FILE *f;
+	unsigned long on[PASS_MAX_NODES] = {0};
 
-	snprintf(path, sizeof(path), "/proc/%ld/numa_maps", pid);
-	f = fopen(path, "r");
-	if (!f)
-		die(path);
-	while (fgets(line, sizeof(line), f)) {
-		if (!strstr(line, " anon="))
-			continue;
-		for (char *p = strstr(line, " N"); p; p = strstr(p + 1, " N")) {
-			unsigned long pages;
-			unsigned node;
-
-			if (sscanf(p, " N%u=%lu", &node, &pages) == 2 && node < MAX_NODES)
-				on[node] += pages;
-		}
-	}
-	fclose(f);
-	printf(", \"nodes\": {");
-	for (int i = 0; i < MAX_NODES; i++)
-		if (on[i]) {
-			printf("%s\"%d\": %lu", comma, i, on[i]);
-			comma = ", ";
-		}
-	printf("}");
+	if (!pid)
+		return;
+	if (!pass_add_nodes(pid, on))
+		die("pages of the server");
+	printf(", ");
+	pass_print_nodes(on);
 }
+
+static void run(long pid)
+{
+	unsigned long n = gets ? gets : keys;
+
+	printf("{\"begin\": true, \"keys\": %lu", keys);
+	print_nodes(pid);
+	printf("}\n");
+	fflush(stdout);
+	while (pass_next(&pass)) {
+		if (!(zipf > 0))
+			draw_shuffle(order, keys, &state);
+		found = 0;
+		stored = 0;
+		pass_begin(&pass);
+		requests_of(n, false);
+		pass_end(&pass);
+		qsort(took, requests, sizeof(*took), by_time);
+		printf("{\"pass\": %lu, \"accesses\": %lu, \"found\": %lu, \"stored\": %lu, "
+		       "\"ms\": %.3f, "
+		       "\"p50_ms\": %.3f, \"p99_ms\": %.3f, \"p999_ms\": %.3f",
+			pass.number, n, found, stored, pass.ms, within(500), within(990),
+			within(999));
+		print_nodes(pid);
+		printf("}\n");
+		fflush(stdout);
+		pass_rest(&pass);
+	}
+}
+
+/* --- options ---------------------------------------------------------------------------------- */
 
 static int usage(FILE *to, int status)
 {
 	fputs("Usage: mcpasses --socket PATH [--fill] [--passes N] [OPTION...]\n"
 	      "\n"
-	      "Fills a memcached, and reads all of it again in passes, each in another order.\n"
+	      "Fills a memcached, and gets from it in passes.\n"
 	      "\n"
 	      "  --socket PATH   the server's\n"
 	      "  --keys N        (100000)\n"
 	      "  --bytes N       of a value (1000)\n"
 	      "  --fill          store them; otherwise they are there already\n"
 	      "  --passes N      (0)\n"
+	      "  --gets N        of a pass (0: every key once)\n"
+	      "  --zipf EXPONENT some keys are asked for more than others (0: all alike)\n"
+	      "  --sets PERCENT  of the requests store again what is there (0)\n"
+	      "  --batch N       keys of one request (20)\n"
+	      "  --connections N (1)\n"
+	      "  --seed N        (1)\n"
 	      "  --period MS     a pass begins so long after the one before (0: at once)\n"
 	      "  --pid N         the server's, to say where its pages are\n"
 	      "  --mark          marks passes and the pauses between them for the cost model\n"
@@ -207,55 +285,82 @@ static int usage(FILE *to, int status)
 	return status;
 }
 
+static const struct option LONG[] = {
+	{"socket", required_argument, NULL, 's'},
+	{"keys", required_argument, NULL, 'k'},
+	{"bytes", required_argument, NULL, 'b'},
+	{"fill", no_argument, NULL, 'f'},
+	{"passes", required_argument, NULL, 'n'},
+	{"gets", required_argument, NULL, 'g'},
+	{"zipf", required_argument, NULL, 'z'},
+	{"sets", required_argument, NULL, 'S'},
+	{"batch", required_argument, NULL, 'B'},
+	{"connections", required_argument, NULL, 'c'},
+	{"seed", required_argument, NULL, 'R'},
+	{"period", required_argument, NULL, 'P'},
+	{"pid", required_argument, NULL, 'p'},
+	{"mark", no_argument, NULL, 'M'},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"socket", required_argument, NULL, 's'},
-		{"keys", required_argument, NULL, 'k'},
-		{"bytes", required_argument, NULL, 'b'},
-		{"fill", no_argument, NULL, 'f'},
-		{"passes", required_argument, NULL, 'n'},
-		{"period", required_argument, NULL, 'P'},
-		{"pid", required_argument, NULL, 'p'},
-		{"mark", no_argument, NULL, 'M'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
 	const char *path = NULL;
-	unsigned long passes = 0;
-	unsigned long period = 0;
-	uint64_t state = 88172645463325252u;
 	bool filling = false;
-	bool mark = false;
+	unsigned long seed = 1;
 	long pid = 0;
-	uint32_t *order;
+	int index;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "", LONG, &index)) != -1) {
+		const char *name = c == '?' ? "" : LONG[index].name;
+		char *end;
+
 		switch (c) {
 		case 's':
 			path = optarg;
 			break;
 		case 'k':
-			keys = strtoul(optarg, NULL, 10);
+			keys = pass_number(&pass, name, optarg, 1, UINT32_MAX);
 			break;
 		case 'b':
-			value_bytes = strtoul(optarg, NULL, 10);
+			value_bytes = pass_number(&pass, name, optarg, 1, 1ul << 20);
 			break;
 		case 'f':
 			filling = true;
 			break;
 		case 'n':
-			passes = strtoul(optarg, NULL, 10);
+			pass.passes = pass_number(&pass, name, optarg, 0, 100000);
+			break;
+		case 'g':
+			gets = pass_number(&pass, name, optarg, 0, UINT32_MAX);
+			break;
+		case 'z':
+			zipf = strtod(optarg, &end);
+			if (end == optarg || *end || !(zipf >= 0 && zipf <= 4))
+				return usage(stderr, 2);
+			break;
+		case 'S':
+			sets = pass_number(&pass, name, optarg, 0, 100);
+			break;
+		case 'B':
+			batch = pass_number(&pass, name, optarg, 1, 100);
+			break;
+		case 'c':
+			nr_connections = pass_number(&pass, name, optarg, 1, MAX_CONNECTIONS);
+			break;
+		case 'R':
+			seed = pass_number(&pass, name, optarg, 0, UINT32_MAX);
 			break;
 		case 'P':
-			period = strtoul(optarg, NULL, 10);
+			pass.period_ms = (double)pass_number(&pass, name, optarg, 0, 1000000);
 			break;
 		case 'p':
-			pid = strtol(optarg, NULL, 10);
+			pid = (long)pass_number(&pass, name, optarg, 1, INT32_MAX);
 			break;
 		case 'M':
-			mark = true;
+			pass.mark = true;
 			break;
 		case 'h':
 			return usage(stdout, 0);
@@ -263,49 +368,24 @@ int main(int argc, char **argv)
 			return usage(stderr, 2);
 		}
 	}
-	if (!path || optind < argc || keys < 1 || keys > UINT32_MAX || value_bytes < 1)
+	if (!path || optind < argc)
 		return usage(stderr, 2);
-	value = malloc(value_bytes + 3);
-	wanted = malloc(value_bytes + 3);
-	order = malloc(keys * sizeof(*order));
-	if (!value || !wanted || !order)
-		die("malloc");
-	connect_to(path);
-	if (filling)
-		fill();
+	value = need(malloc(value_bytes + 3));
+	wanted = need(malloc(value_bytes + 3));
+	order = need(calloc(keys, sizeof(*order)));
+	took = need(calloc((gets ? gets : keys) / batch + 1, sizeof(*took)));
 	for (unsigned long i = 0; i < keys; i++)
 		order[i] = (uint32_t)i;
-	printf("{\"begin\": true, \"keys\": %lu", keys);
-	if (pid)
-		print_nodes(pid);
-	printf("}\n");
-	fflush(stdout);
-	for (unsigned long pass = 1; pass <= passes; pass++) {
-		double start;
-		double ms;
-		unsigned long found = 0;
-
-		shuffle(order, &state);
-		start = now_ms();
-		phase(mark, "pass", pass);
-		for (unsigned long i = 0; i < keys; i += BATCH)
-			found += get_batch(
-				order + i, (unsigned)(keys - i < BATCH ? keys - i : BATCH));
-		if (mark)
-			marker_close();
-		ms = now_ms() - start;
-		printf("{\"pass\": %lu, \"accesses\": %lu, \"found\": %lu, \"ms\": %.3f", pass,
-			keys, found, ms);
-		if (pid)
-			print_nodes(pid);
-		printf("}\n");
-		fflush(stdout);
-		if (pass < passes && now_ms() < start + (double)period) {
-			phase(mark, "pause", pass);
-			usleep((useconds_t)((start + (double)period - now_ms()) * 1e3));
-			if (mark)
-				marker_close();
-		}
+	state = draw_mix(seed + 1) | 1;
+	if (zipf > 0) {
+		draw_shuffle(order, keys, &state);
+		if (!draw_lots_init(&lots, keys, zipf))
+			die("memory");
 	}
+	for (unsigned long i = 0; i < nr_connections; i++)
+		connect_to(path, &connections[i]);
+	if (filling)
+		requests_of(keys, true);
+	run(pid);
 	return 0;
 }

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,14 +28,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "benchmarks/lab/draw.h"
 #include "benchmarks/lab/eat.h"
-#include "benchmarks/lab/marker.h"
+#include "benchmarks/lab/pass.h"
 
 #define PAGE 4096ul
 #define LINE 64ul
 #define MIB (1ul << 20)
 #define KIB (1ul << 10)
-#define MAX_NODES 64
+#define MAX_NODES PASS_MAX_NODES
 #define MAX_THREADS 64
 
 struct options {
@@ -47,6 +47,8 @@ struct options {
 	unsigned long writes; /* percent of the accesses */
 	double zipf;          /* exponent over the hot runs; 0: all alike */
 	bool scan;            /* hot runs are walked, line by line */
+	bool walk;            /* all memory is, from one pass to the next */
+	bool update;          /* what is written is read before */
 	unsigned long passes;
 	unsigned long accesses; /* of a pass, all threads together */
 	unsigned long period_ms;
@@ -84,10 +86,9 @@ static unsigned long nr_pages;
 
 /* The hot set of one epoch, that is until it moves. */
 struct epoch {
-	uint32_t *slot;  /* hot runs, in runs from the start */
-	uint32_t *alias; /* Walker's tables for the Zipf distribution */
-	uint32_t *keep;  /* 2^32 times the probability to stay with the drawn one */
+	uint32_t *slot; /* hot runs, in runs from the start */
 	unsigned long runs;
+	struct draw_lots lots; /* for the Zipf distribution */
 };
 
 static struct epoch *epochs;
@@ -115,41 +116,15 @@ struct generator {
 	const struct epoch *epoch;
 	uint32_t run;  /* the walked one, */
 	uint32_t next; /* and the line of it that comes next */
+	uint64_t line; /* that comes next when all is walked */
 };
-
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
-
-static inline uint64_t draw(uint64_t *state)
-{
-	uint64_t x = *state;
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	*state = x;
-	return x * 0x2545f4914f6cdd1du;
-}
-
-/* 0..n-1 from the upper 32 bits, n up to 2^32 */
-static inline uint64_t below(uint64_t random, uint64_t n)
-{
-	return (random >> 32) * n >> 32;
-}
 
 static inline uint32_t draw_run(struct generator *g)
 {
 	const struct epoch *e = g->epoch;
 	uint64_t random = draw(&g->state);
-	uint64_t i = below(random, e->runs);
 
-	if (e->alias && (uint32_t)random >= e->keep[i])
-		i = e->alias[i];
-	return e->slot[i];
+	return e->slot[o.zipf > 0 ? draw_lot(&e->lots, random) : draw_below(random, e->runs)];
 }
 
 /* The word that is accessed next, in words from the start. */
@@ -158,10 +133,12 @@ static inline uint64_t next_word(struct generator *g)
 	uint64_t run_words = o.run_kib * KIB / 8;
 	uint64_t random = draw(&g->state);
 
+	if (o.walk)
+		return g->line++ % (o.size_mib * MIB / LINE) * (LINE / 8);
 	if ((uint32_t)random >= g->share)
-		return below(random, o.size_mib * MIB / 8);
+		return draw_below(random, o.size_mib * MIB / 8);
 	if (!o.scan)
-		return draw_run(g) * run_words + below(random, run_words);
+		return draw_run(g) * run_words + draw_below(random, run_words);
 	if (g->next == 0)
 		g->run = draw_run(g);
 	random = g->run * run_words + g->next * (LINE / 8);
@@ -184,48 +161,12 @@ static struct generator generator(unsigned long pass, unsigned long thread)
 	struct generator g = {.epoch = &epochs[epoch_of(pass)]};
 
 	/* never 0, from which the generator would not come away */
-	g.state = mix(o.seed ^ mix(pass * MAX_THREADS + thread + 1)) | 1;
+	g.state = draw_mix(o.seed ^ draw_mix(pass * MAX_THREADS + thread + 1)) | 1;
 	g.share = o.hot_mib ? (o.share << 32) / 100 : 0;
+	g.line = pass * o.accesses;
+	for (unsigned long t = 0; t < thread && o.walk; t++)
+		g.line += accesses_of(t);
 	return g;
-}
-
-static void build_alias(struct epoch *e)
-{
-	double *p = need(calloc(e->runs, sizeof(*p)), "memory for the distribution");
-	uint32_t *small = need(calloc(e->runs, sizeof(*small)), "memory for the distribution");
-	uint32_t *large = need(calloc(e->runs, sizeof(*large)), "memory for the distribution");
-	unsigned long nr_small = 0;
-	unsigned long nr_large = 0;
-	double sum = 0;
-
-	e->alias = need(calloc(e->runs, sizeof(*e->alias)), "memory for the distribution");
-	e->keep = need(calloc(e->runs, sizeof(*e->keep)), "memory for the distribution");
-	for (unsigned long i = 0; i < e->runs; i++)
-		sum += p[i] = pow((double)(i + 1), -o.zipf);
-	for (unsigned long i = 0; i < e->runs; i++) {
-		p[i] *= (double)e->runs / sum;
-		e->alias[i] = (uint32_t)i;
-		e->keep[i] = UINT32_MAX;
-		if (p[i] < 1)
-			small[nr_small++] = (uint32_t)i;
-		else
-			large[nr_large++] = (uint32_t)i;
-	}
-	while (nr_small && nr_large) {
-		uint32_t s = small[--nr_small];
-		uint32_t l = large[nr_large - 1];
-
-		e->keep[s] = (uint32_t)(p[s] * UINT32_MAX);
-		e->alias[s] = l;
-		p[l] -= 1 - p[s];
-		if (p[l] < 1) {
-			nr_large--;
-			small[nr_small++] = l;
-		}
-	}
-	free(large);
-	free(small);
-	free(p);
 }
 
 static void build_epochs(void)
@@ -236,22 +177,22 @@ static void build_epochs(void)
 	epochs = need(calloc(n, sizeof(*epochs)), "memory for hot sets");
 	for (unsigned long k = 0; k < n && o.hot_mib; k++) {
 		struct epoch *e = &epochs[k];
-		uint64_t state = mix(o.seed ^ mix(~k)) | 1;
+		uint64_t state = draw_mix(o.seed ^ draw_mix(~k)) | 1;
 		uint32_t *all = need(calloc(slots, sizeof(*all)), "memory for hot sets");
 
 		for (unsigned long i = 0; i < slots; i++)
 			all[i] = (uint32_t)i;
 		e->runs = o.hot_mib * MIB / (o.run_kib * KIB);
 		for (unsigned long i = 0; i < e->runs; i++) {
-			unsigned long j = i + below(draw(&state), slots - i);
+			unsigned long j = i + draw_below(draw(&state), slots - i);
 			uint32_t t = all[i];
 
 			all[i] = all[j];
 			all[j] = t;
 		}
 		e->slot = all;
-		if (o.zipf > 0)
-			build_alias(e);
+		if (o.zipf > 0 && !draw_lots_init(&e->lots, e->runs, o.zipf))
+			die("memory for the distribution");
 	}
 }
 
@@ -407,13 +348,17 @@ static void read_pass(unsigned long thread)
 		uint64_t have;
 
 		/* other bits than those that chose the word */
-		if (writes && (uint32_t)(g.state >> 7) < writes) {
+		bool write = writes && (uint32_t)(g.state >> 7) < writes;
+
+		if (write && !o.update) {
 			*at = value_of(word);
 			continue;
 		}
 		have = *at;
 		if (__builtin_expect(have != value_of(word), 0))
 			complain(word, have);
+		if (write)
+			*at = have;
 	}
 }
 
@@ -432,39 +377,6 @@ static void *reader(void *arg)
 		pthread_barrier_wait(&barrier);
 	}
 	return NULL;
-}
-
-static double now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-static void sleep_until(double ms)
-{
-	struct timespec t = {.tv_sec = (time_t)(ms / 1e3)};
-
-	t.tv_nsec = (long)((ms - (double)t.tv_sec * 1e3) * 1e6);
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-		;
-}
-
-static void phase(const char *what, unsigned long pass)
-{
-	char name[32];
-
-	if (!o.mark)
-		return;
-	snprintf(name, sizeof(name), "%s %lu", what, pass);
-	marker_open(name);
-}
-
-static void phase_end(void)
-{
-	if (o.mark)
-		marker_close();
 }
 
 /* --- where the pages are ---------------------------------------------------------------------- */
@@ -508,15 +420,8 @@ static bool is_fast(unsigned long page)
 
 static void print_nodes(const unsigned long *on, unsigned long unknown)
 {
-	const char *comma = "";
-
-	printf("\"nodes\": {");
-	for (int i = 0; i < MAX_NODES; i++)
-		if (on[i]) {
-			printf("%s\"%d\": %lu", comma, i, on[i]);
-			comma = ", ";
-		}
-	printf("}, \"unknown\": %lu", unknown);
+	pass_print_nodes(on);
+	printf(", \"unknown\": %lu", unknown);
 }
 
 static unsigned long report(unsigned long pass, double ms)
@@ -611,8 +516,11 @@ static int usage(FILE *to, int status)
 	      "                     anywhere\n"
 	      "  --zipf EXPONENT    hot runs are unequally hot (0: equally)\n"
 	      "  --scan             a hot run is walked from its start to its end\n"
+	      "  --walk             all memory is walked instead, on from where the pass before "
+	      "ended\n"
 	      "  --move PASSES      another hot set every so many passes (0: never)\n"
 	      "  --writes PERCENT   of the accesses that write (0)\n"
+	      "  --update           what is written is read before\n"
 	      "  --passes N         (10)\n"
 	      "  --accesses N       per pass, all threads together (400000)\n"
 	      "  --period MS        a pass begins so long after the one before (0: at once)\n"
@@ -674,6 +582,8 @@ static const struct option LONG[] = {
 	{"share", required_argument, NULL, 'p'},
 	{"zipf", required_argument, NULL, 'z'},
 	{"scan", no_argument, NULL, 'S'},
+	{"walk", no_argument, NULL, 'W'},
+	{"update", no_argument, NULL, 'U'},
 	{"move", required_argument, NULL, 'm'},
 	{"writes", required_argument, NULL, 'w'},
 	{"passes", required_argument, NULL, 'n'},
@@ -718,6 +628,12 @@ static void set(const char *name, int what, const char *value)
 		break;
 	case 'S':
 		o.scan = true;
+		break;
+	case 'W':
+		o.walk = true;
+		break;
+	case 'U':
+		o.update = true;
 		break;
 	case 'm':
 		o.move = number(name, value, 0, 1000000);
@@ -808,7 +724,7 @@ int main(int argc, char **argv)
 	pthread_t threads[MAX_THREADS];
 	uint64_t fast = 0;
 	unsigned long unknown;
-	double start;
+	struct pass passes = {.program = "tierload"};
 
 	if (parse(argc, argv))
 		return 2;
@@ -833,23 +749,17 @@ int main(int argc, char **argv)
 	print_nodes(on, unknown);
 	printf("}\n");
 	fflush(stdout);
-	for (unsigned long pass = 0; pass < o.passes; pass++) {
-		double ms;
-
-		current_pass = pass;
-		start = now_ms();
-		phase("pass", pass + 1);
+	passes.passes = o.passes;
+	passes.period_ms = (double)o.period_ms;
+	passes.mark = o.mark;
+	while (pass_next(&passes)) {
+		current_pass = passes.number - 1;
+		pass_begin(&passes);
 		pthread_barrier_wait(&barrier);
 		pthread_barrier_wait(&barrier);
-		phase_end();
-		ms = now_ms() - start;
-		fast += report(pass, ms);
-		if (pass + 1 < o.passes && now_ms() < start + (double)o.period_ms) {
-			/* What goes on in the pause belongs to the costs, too. */
-			phase("pause", pass + 1);
-			sleep_until(start + (double)o.period_ms);
-			phase_end();
-		}
+		pass_end(&passes);
+		fast += report(current_pass, passes.ms);
+		pass_rest(&passes);
 	}
 	for (unsigned long t = 0; t < o.threads; t++)
 		pthread_join(threads[t], NULL);

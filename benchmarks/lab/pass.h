@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the loads have in common: passes and the pauses between them, marked for the cost model, and
+ * where the pages of a process are.
+ */
+#ifndef NUMALIFT_BENCHMARKS_LAB_PASS_H
+#define NUMALIFT_BENCHMARKS_LAB_PASS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { PASS_MAX_NODES = 64 };
+
+struct pass {
+	const char *program;  /* for messages */
+	unsigned long passes; /* how many there are */
+	double period_ms;     /* one begins so long after the one before; 0: at once */
+	bool mark;            /* for the cost model */
+	unsigned long number; /* of the current one, from 1 */
+	double start_ms;
+	double ms; /* what the last one took */
+};
+
+double pass_now_ms(void);
+
+/* False when there was the last one. */
+bool pass_next(struct pass *p);
+void pass_begin(struct pass *p);
+void pass_end(struct pass *p);
+
+/* What goes on until the next pass belongs to the costs, too. */
+void pass_rest(const struct pass *p);
+
+/* A number for an option; anything else ends the program with a message and status 2. */
+unsigned long pass_number(const struct pass *p, const char *option, const char *text,
+	unsigned long min, unsigned long max);
+
+/* Adds the pages of the process's anonymous memory, by node; false when it cannot be told. */
+bool pass_add_nodes(long pid, unsigned long *on);
+
+/*
+ * The same for these pages of the calling process. Nothing is touched. Those that the kernel does
+ * not tell the place of are left out, and their number is returned; -1 with errno when it refuses.
+ */
+long pass_add_pages(const char *start, size_t bytes, unsigned long *on);
+
+/* "nodes": {...} */
+void pass_print_nodes(const unsigned long *on);
+
+#endif
