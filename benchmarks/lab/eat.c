@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/mempolicy.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,4 +111,26 @@ void eat_nodes(uint64_t nodes, unsigned long left_mib)
 	for (int node = 0; node < MAX_NODES; node++)
 		if (nodes >> node & 1)
 			eat(node, left_mib);
+}
+
+int eat_end(pid_t pid)
+{
+	enum { WAIT_US = 1000 };
+	char state = 'R';
+	char path[64];
+
+	if (kill(pid, SIGKILL))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	while (state != 'Z') {
+		FILE *f = fopen(path, "r");
+
+		if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+			state = 'Z';
+		if (f)
+			fclose(f);
+		if (state != 'Z')
+			usleep(WAIT_US);
+	}
+	return 0;
 }

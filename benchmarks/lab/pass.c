@@ -2,6 +2,7 @@
 #include "benchmarks/lab/pass.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,24 @@ unsigned long pass_number(const struct pass *p, const char *option, const char *
 		exit(2);
 	}
 	return n;
+}
+
+void pass_pin(unsigned long number)
+{
+	cpu_set_t allowed;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) {
+		number %= (unsigned long)CPU_COUNT(&allowed);
+		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+			if (CPU_ISSET(cpu, &allowed) && number-- == 0)
+				CPU_SET(cpu, &one);
+		if (sched_setaffinity(0, sizeof(one), &one) == 0)
+			return;
+	}
+	perror("affinity of a thread");
+	exit(2);
 }
 
 bool pass_add_nodes(long pid, unsigned long *on)

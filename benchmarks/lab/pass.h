@@ -35,6 +35,10 @@ void pass_rest(const struct pass *p);
 unsigned long pass_number(const struct pass *p, const char *option, const char *text,
 	unsigned long min, unsigned long max);
 
+/* The calling thread, to one of the CPUs that it may use; each number has another as far as there
+ * are. Ends the program on failure. */
+void pass_pin(unsigned long number);
+
 /* Adds the pages of the process's anonymous memory, by node; false when it cannot be told. */
 bool pass_add_nodes(long pid, unsigned long *on);
 

@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -282,51 +281,11 @@ static pid_t start_eater(void)
 	return pid;
 }
 
-/* Returns when its memory is free: then it is gone, or waits for its parent to ask for its end. */
-static void end_eater(pid_t pid)
-{
-	enum { WAIT_US = 1000 };
-	char state = 'R';
-	char path[64];
-
-	if (kill(pid, SIGKILL))
-		die("--eater");
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	while (state != 'Z') {
-		FILE *f = fopen(path, "r");
-
-		if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
-			state = 'Z';
-		if (f)
-			fclose(f);
-		if (state != 'Z')
-			usleep(WAIT_US);
-	}
-}
-
 /* --- the passes ------------------------------------------------------------------------------- */
 
 static pthread_barrier_t barrier;
 static unsigned long current_pass;
 static _Atomic bool wrong;
-
-static void pin_to(unsigned long number)
-{
-	cpu_set_t allowed;
-	cpu_set_t one;
-
-	if (sched_getaffinity(0, sizeof(allowed), &allowed))
-		die("--pin");
-	number %= (unsigned long)CPU_COUNT(&allowed);
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &allowed) && number-- == 0) {
-			CPU_ZERO(&one);
-			CPU_SET(cpu, &one);
-			if (sched_setaffinity(0, sizeof(one), &one))
-				die("--pin");
-			return;
-		}
-}
 
 static void complain(uint64_t word, uint64_t have)
 {
@@ -367,7 +326,7 @@ static void *reader(void *arg)
 	unsigned long thread = (unsigned long)(uintptr_t)arg;
 
 	if (o.pin)
-		pin_to(thread);
+		pass_pin(thread);
 	pthread_barrier_wait(&barrier);
 	fill(thread);
 	pthread_barrier_wait(&barrier);
@@ -742,8 +701,8 @@ int main(int argc, char **argv)
 			die("pthread_create");
 	pthread_barrier_wait(&barrier);
 	pthread_barrier_wait(&barrier);
-	if (o.eater)
-		end_eater(o.eater);
+	if (o.eater && eat_end(o.eater))
+		die("--eater");
 	unknown = ask_nodes(on);
 	printf("{\"begin\": true, \"pages\": %lu, ", nr_pages);
 	print_nodes(on, unknown);
