@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What is run and checked on each machine description of scripts/guest.d/machines."""
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import tempfile
 
+import mariadbdata
 from guestrun import FOLDER, Failed, deviation
 
 ANON = ('slab', 'anon', 'anon-huge', 'malloc-large', 'anon-shared', 'sysv', 'memfd-private')
@@ -534,31 +532,12 @@ def memcached(g, slow):
 
 
 def mariadb_folder(g):
-    """A fresh data folder, made once per version and build; CannotRun is for the caller to say."""
-    server = shutil.which('mariadbd', path=os.environ.get('PATH', '') + ':/usr/sbin')
-    client = shutil.which('mariadb')
-    install = shutil.which('mariadb-install-db')
-    if not server or not client or not install:
-        return None, 'mariadb-server is not installed'
-    version = subprocess.run([server, '--no-defaults', '--version'], stdout=subprocess.PIPE, text=True,
-                             stderr=subprocess.DEVNULL, check=False).stdout
-    m = re.search(r'Ver ([0-9.]+)', version)
-    folder = os.path.join(g.settings.scratch, 'mariadb-' + (m.group(1) if m else 'unknown'))
-    if not os.path.isdir(folder):
-        os.makedirs(g.settings.scratch, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=g.settings.scratch) as tmp:
-            data = os.path.join(tmp, 'data')
-            made = subprocess.run(
-                [install, '--no-defaults', '--datadir=' + data, '--auth-root-authentication-method=normal',
-                 '--skip-test-db', '--innodb-log-file-size=4M', '--innodb-data-file-path=ibdata1:10M:autoextend'],
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-            if made.returncode != 0:
-                return None, 'mariadb-install-db failed: ' + ' '.join(made.stdout.split())[-200:]
-            try:
-                os.rename(data, folder)
-            except OSError:
-                pass  # another run was faster
-    return (server, client, folder), None
+    """(server, client, a fresh data folder), and None; or None, and why."""
+    try:
+        programs = mariadbdata.Programs()
+        return (programs.server, programs.client, mariadbdata.fresh(programs, g.settings.scratch)), None
+    except mariadbdata.Missing as e:
+        return None, str(e)
 
 
 def mariadb(g, slow, fast):
@@ -570,10 +549,7 @@ def mariadb(g, slow, fast):
     g.files['/usr/sbin/mariadbd'] = program
     g.files['/usr/bin/mariadb'] = client
     g.files['/var/lib/mysql'] = folder
-    for name in 'english', 'charsets':
-        path = '/usr/share/mysql/' + name
-        if os.path.isdir(path):
-            g.files[path] = path
+    g.files.update(mariadbdata.messages())
     g.shell('chown -R mysql:mysql /var/lib/mysql', 'MariaDB data folder')
     start = ['/usr/sbin/mariadbd', '--no-defaults', '--datadir=/var/lib/mysql', '--socket=/tmp/mysql.sock',
              '--skip-networking', '--innodb-buffer-pool-size=96M', '--innodb-log-file-size=4M',
