@@ -68,8 +68,7 @@ else
 fi
 %(program)s
 rc=$?
-echo @after
-cat /proc/vmstat
+%(after)s
 exit $rc
 '''
 
@@ -106,7 +105,7 @@ def write(folder, name, text):
 def script(workload, contender, settings, seed):
     return SCRIPT % {
         'folder': workloads.FOLDER, 'fast': workloads.FAST.replace(',', ' '), 'nodes': workloads.FAST,
-        'late': contender.late, 'program': workload.steps(contender.start(settings), settings, seed)}
+        'late': contender.late, 'after': workloads.counters('@after'), 'program': workload.steps(contender.start(settings), settings, seed)}
 
 
 def guest_words(workload, contender, settings, folder):
@@ -135,6 +134,10 @@ def guest_words(workload, contender, settings, folder):
         if not path:
             raise Failure('%s is missing: apt-get install %s' % (name, name))
         words += ['--add', path]
+    try:
+        words += workload.words(settings)
+    except workloads.Missing as e:
+        raise Failure(str(e)) from None
     if settings.model:
         words += model.guest_arguments(settings.programs, model.load(machine),
                                        os.path.join(folder, 'phases'))
@@ -161,6 +164,11 @@ def parse(text):
             where = counters[line]
         elif where is not None and len(words) == 2 and words[1].isdigit():
             where[words[0]] = int(words[1])
+    run['numastat'] = {}
+    for key, value in counters['@after'].items():
+        if '.' in key:
+            node, name = key.split('.')
+            run['numastat'].setdefault(node, {})[name] = value - counters['@before'].get(key, 0)
     run['vmstat'] = {k: counters['@after'].get(k, 0) - counters['@before'].get(k, 0) for k in VMSTAT
                      if k in counters['@after']}
     return run

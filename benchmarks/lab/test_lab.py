@@ -20,10 +20,15 @@ import onerun  # noqa: E402
 import workloads  # noqa: E402
 from guestrun import Tap  # noqa: E402
 
+class SETTINGS:
+    passes, period, accesses, model, programs = 3, 100, 1000, True, ''
+
+
 PRINTED = '''@room 105
 @before
 pgfault 100
 pgmigrate_success 5
+node2.numa_hit 7
 {"begin": true, "pages": 10, "nodes": {"2": 10}, "unknown": 0}
 {"pass": 1, "accesses": 100, "share": 0.2, "ms": 1.0, "nodes": {"2": 10}}
 {"pass": 2, "accesses": 100, "share": 0.8, "ms": 1.0, "nodes": {"2": 10}}
@@ -32,6 +37,8 @@ pgmigrate_success 5
 @after
 pgfault 130
 pgmigrate_success 25
+node2.numa_hit 10
+node2.numa_miss 1
 '''
 
 
@@ -53,6 +60,7 @@ def check_figures(tap):
         tap.result(found == wanted, title, '%r, wanted %r' % (found, wanted))
     base, run = made_up(1000, 10, 40e6, 2e6), made_up(1000, 60, 10e6, 20e6)
     same(run['vmstat'], {'pgfault': 30, 'pgmigrate_success': 20}, 'counters are differences')
+    same(run['numastat'], {'node2': {'numa_hit': 3, 'numa_miss': 1}}, 'counters of nodes are, too')
     same(run['room_mib'], 105, 'room')
     row = lab.figures(run, base)
     same((row['first'], row['settled'], row['best']), (0.2, 0.9, 0.96), 'shares')
@@ -75,6 +83,16 @@ def check_rows(tap):
             described = model.machines.parse(workload.machine(contender), workload.name)
             if described.nodes[2].mem < workload.size << 20:
                 tap.result(False, '%s under %s fits the slow node' % (workload.name, contender.name))
+    # what each would bring along for programs that may not be here
+    for workload in workloads.WORKLOADS:
+        missing = [w for w in workload.own if not os.path.exists(os.path.join(model.HERE, w + '.c'))]
+        if missing:
+            tap.result(False, '%s: the lab has its programs' % workload.name, ', '.join(missing))
+        text = workload.steps('START', SETTINGS, 7)
+        wrong = [what for what in ('START ', '@before\n', '--passes 3', '--mark', '$eater') if what not in text]
+        tap.result(not wrong, '%s: steps' % workload.name, 'without ' + ', '.join(wrong) if wrong else '')
+        done = subprocess.run(['sh', '-n'], input=text, stderr=subprocess.PIPE, text=True, check=False)
+        tap.result(done.returncode == 0, '%s: a shell can read them' % workload.name, done.stderr.strip())
     tap.result(lab.BASE in [c.name for c in contenders.CONTENDERS], 'there is a contender to compare with')
 
 

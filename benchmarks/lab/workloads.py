@@ -4,10 +4,15 @@
 The machine is the same for all but for its sizes: nodes 0 and 1 are fast with a CPU each, node 2 is slow
 and has none. The program's memory fits on the slow node; `room` of it fits on the fast ones.
 """
+import os
 import shlex
+import subprocess
 
+import sysbenchdata
+
+HERE = os.path.dirname(os.path.realpath(__file__))
 FOLDER = '/opt/lab'
-SOCKET = '/tmp/memcached'
+SOCKET = '/tmp/server'
 FAST = '0,1'
 # Enough for what the guest takes of its first node, and for what any node costs its kernel (MiB). What
 # is left over is taken away in the guest, so that there is as much room on every kernel.
@@ -23,24 +28,54 @@ distance 1 2 31
 '''
 
 
-TIERLOAD = r'''
-echo @before
+def counters(mark):
+    """The kernel's counters after a line with the mark; those of a node have its name in front."""
+    return r'''
+echo %s
 cat /proc/vmstat
-%(start)s %(folder)s/tierload %(options)s --capacity $room ${eater:+--eater $eater}
-'''
+for node in /sys/devices/system/node/node[0-9]*; do
+	sed "s/^/${node##*/}./" $node/numastat
+done
+''' % mark
 
-MEMCACHED = r'''
-%(start)s memcached -s %(socket)s -m 1024 -t 1 &
-server=$!
-%(folder)s/mcpasses --socket %(socket)s %(keys)s --fill > /dev/null || exit
+
+BEFORE = counters('@before')
+
+# What has filled the fast nodes goes.
+ROOM = r'''
 if [ "$eater" ]; then
 	kill -9 $eater
 	wait $eater
 fi
-echo @before
-cat /proc/vmstat
-%(folder)s/mcpasses --socket %(socket)s %(keys)s %(options)s --pid $server
 '''
+
+TIERLOAD = BEFORE + r'''
+%(start)s %(folder)s/tierload %(options)s --capacity $room ${eater:+--eater $eater}
+'''
+
+NUMALOAD = BEFORE + r'''
+%(start)s %(folder)s/numaload %(options)s --capacity $room ${eater:+--eater $eater}
+'''
+
+# There is room from the beginning.
+FITS = ROOM + BEFORE + r'''
+%(command)s
+'''
+
+SERVER = r'''
+%(start)s %(server)s > server.said 2>&1 &
+server=$!
+trap 'cat server.said >&2' EXIT
+%(fill)s || exit
+''' + ROOM + BEFORE + r'''
+%(passes)s || exit
+trap - EXIT
+kill $server
+'''
+
+
+class Missing(Exception):
+    """What a load needs is not on this machine."""
 
 
 class Workload:
@@ -48,6 +83,8 @@ class Workload:
 
     own = ()            # programs of the lab that it needs
     programs = ()       # and of this machine
+    guest_mib = 0       # what it adds to the guest's files, on the first node
+    slow_mib = 0        # and on the slow one
 
     def __init__(self, name, about, size, room, passes=12):
         self.name = name
@@ -62,7 +99,11 @@ class Workload:
 
     def machine(self, contender):
         room = self.room_for(contender)
-        return MACHINE % (GUEST_MIB + room, NODE_MIB + room, self.size + 160)
+        return MACHINE % (GUEST_MIB + self.guest_mib + room, NODE_MIB + room, self.size + 160 + self.slow_mib)
+
+    def words(self, settings):
+        """More words for scripts/guest. Missing, when something is not there."""
+        return []
 
     def steps(self, start, settings, seed):
         """Shell, as an ordinary user in the guest. `start` goes before the program's words. There are $room and
@@ -90,19 +131,212 @@ class Tierload(Workload):
         return TIERLOAD % {'folder': FOLDER, 'start': start, 'options': shlex.join(options)}
 
 
-class Memcached(Workload):
+class Numaload(Workload):
+    own = ('numaload',)
+
+    def __init__(self, name, about, size, room, processes, threads, options=(), **more):
+        super().__init__(name, about, size, room, **more)
+        self.options = ['--processes', str(processes), '--threads', str(threads),
+                        '--size', str(size // processes), *options]
+
+    def steps(self, start, settings, seed):
+        options = self.common(settings) + ['--fast', FAST, '--pin'] + self.options
+        return NUMALOAD % {'folder': FOLDER, 'start': start, 'options': shlex.join(options)}
+
+
+class Fits(Workload):
+    """Memory that fits the fast nodes, and is not kept from them."""
+
+    def command(self, start, settings):
+        raise NotImplementedError
+
+    def steps(self, start, settings, seed):
+        return FITS % {'command': self.command(start, settings)}
+
+
+class Flow(Fits):
+    own = ('flow',)
+
+    def __init__(self, name, about, size, room, options, **more):
+        super().__init__(name, about, size, room, **more)
+        self.options = ['--size', str(size), '--fast', FAST, '--pin', *options]
+
+    def command(self, start, settings):
+        what, *options = self.options[-1:] + self.common(settings) + self.options[:-1]
+        return '%s %s/flow %s' % (start, FOLDER, shlex.join([what] + options))
+
+
+class Compile(Fits):
+    """Some C files, by make with a process per CPU."""
+
+    own = ('passes',)
+    programs = ('make', 'gcc', 'as')
+    guest_mib = 70
+    files = 4
+    functions = 60
+
+    def words(self, settings):
+        found = subprocess.run(['gcc', '-print-prog-name=cc1'], stdout=subprocess.PIPE, text=True, check=False)
+        if not os.path.isabs(found.stdout.strip()):
+            raise Missing('cc1 is missing: apt-get install gcc')
+        return ['--add', found.stdout.strip(), '--add', '%s/sources.awk:%s/sources.awk' % (HERE, FOLDER)]
+
+    def command(self, start, settings):
+        passes = [FOLDER + '/passes'] + self.common(settings) + ['--accesses', str(self.files), '--']
+        return 'awk -v files=%d -v functions=%d -f %s/sources.awk || exit\n%s %s make -s -B -j2' % (
+            self.files, self.functions, FOLDER, shlex.join(passes), start)
+
+
+class Server(Workload):
+    """A program that others talk to: filled while the fast nodes are full."""
+
+    def server(self):
+        raise NotImplementedError
+
+    def fill(self, settings, seed):
+        raise NotImplementedError
+
+    def load(self, settings, seed):
+        """Words, and $server is the process."""
+        raise NotImplementedError
+
+    def steps(self, start, settings, seed):
+        return SERVER % {'start': start, 'server': shlex.join(self.server()), 'fill': self.fill(settings, seed),
+                         'passes': self.load(settings, seed)}
+
+
+class Memcached(Server):
     own = ('mcpasses',)
     programs = ('memcached',)
 
-    def __init__(self, name, about, size, room, keys, value_bytes, **more):
+    def __init__(self, name, about, size, room, keys, value_bytes, options=(), threads=1, **more):
         super().__init__(name, about, size, room, **more)
-        self.keys = keys
-        self.value_bytes = value_bytes
+        self.keys = ['%s/mcpasses' % FOLDER, '--socket', SOCKET, '--keys', str(keys), '--bytes', str(value_bytes)]
+        self.options = list(options)
+        self.threads = threads
 
-    def steps(self, start, settings, seed):
-        keys = ['--keys', str(self.keys), '--bytes', str(self.value_bytes)]
-        return MEMCACHED % {'folder': FOLDER, 'start': start, 'socket': SOCKET, 'keys': shlex.join(keys),
-                            'options': shlex.join(self.common(settings))}
+    def server(self):
+        return ['memcached', '-s', SOCKET, '-m', '1024', '-t', str(self.threads)]
+
+    def fill(self, settings, seed):
+        return shlex.join(self.keys + ['--fill']) + ' > /dev/null'
+
+    def load(self, settings, seed):
+        return shlex.join(self.keys + self.options + self.common(settings) + ['--seed', str(seed)]) + ' --pid $server'
+
+
+class ByProgram(Server):
+    """The load is a program of others, which does as much in each pass."""
+
+    own = ('passes',)
+    figures = ()
+    accesses = 0
+
+    def asking(self, settings, seed):
+        """Words of a pass; %p is its number."""
+        raise NotImplementedError
+
+    def load(self, settings, seed):
+        words = ['%s/passes' % FOLDER] + self.common(settings) + ['--accesses', str(self.accesses)]
+        for figure in self.figures:
+            words += ['--figure', figure]
+        return '%s --pid $server -- %s' % (shlex.join(words), shlex.join(self.asking(settings, seed)))
+
+
+class Memcaslap(ByProgram):
+    """As many sets as gets. It gets only what it has set in the same pass; what it does not get goes when room is needed."""
+
+    programs = ('memcached', 'memcaslap')
+    figures = ('gets=cmd_get: ', 'sets=cmd_set: ', 'misses=get_misses: ')
+    accesses = 30000
+    ADDRESS = '127.0.0.1:11211'
+    CONFIGURATION = r'key\n16 16 1\nvalue\n4096 4096 1\ncmd\n0 0.5\n1 0.5\n'
+
+    def server(self):
+        return ['memcached', '-l', self.ADDRESS, '-U', '0', '-m', '150', '-t', '1']
+
+    def asking(self, settings, seed):
+        return ['memcaslap', '-s', self.ADDRESS, '-F', 'caslap', '-T', '1', '-c', '8', '-w', '2k', '-x',
+                str(self.accesses)]
+
+    def fill(self, settings, seed):
+        once = shlex.join(self.asking(settings, seed)) + ' > /dev/null'
+        ready = 'until nc 127.0.0.1 11211 < /dev/null 2> /dev/null; do usleep 100000; done'
+        return "printf '%s' > caslap && %s && %s && %s" % (self.CONFIGURATION, ready, once, once)
+
+
+class Redis(ByProgram):
+    programs = ('redis-server', 'redis-benchmark', 'redis-cli')
+    accesses = 15000
+
+    def server(self):
+        return ['redis-server', '--port', '0', '--unixsocket', SOCKET, '--save', '', '--appendonly', 'no']
+
+    def words_for(self, what, n, *more):
+        return ['redis-benchmark', '-s', SOCKET, '-t', what, '-r', str(self.keys), '-n', str(n), '-d',
+                str(self.value_bytes), *more]
+
+    keys = 60000
+    value_bytes = 2500
+
+    def fill(self, settings, seed):
+        return 'until redis-cli -s %s ping > /dev/null 2>&1; do usleep 100000; done; ' % SOCKET + shlex.join(
+            self.words_for('set', 2 * self.keys, '-P', '16', '-q')) + ' > /dev/null'
+
+    def asking(self, settings, seed):
+        return self.words_for('get', self.accesses, '-c', '4', '-P', '4', '--csv')
+
+
+class MariaDB(ByProgram):
+    """All of sysbench's tables are in the buffer pool before passes begin; the files are on the slow node."""
+
+    programs = ('mariadb', 'sysbench')
+    own = ('passes',)
+    figures = ('events=total number of events: ', 'queries=total: ', 'errors=ignored errors: ',
+               'p95_ms=95th percentile: ')
+    guest_mib = 60
+    slow_mib = 240
+    tables, rows = 8, 75000
+    DATA = '/tmp/data'
+    SERVER = '/usr/sbin/mariadbd'
+    POOL_MIB = 192
+
+    def __init__(self, name, about, size, room, script, events, options=(), **more):
+        super().__init__(name, about, size, room, **more)
+        self.script = script
+        self.accesses = events
+        self.options = list(options)
+
+    def words(self, settings):
+        try:
+            server, folder = sysbenchdata.folder(os.path.join(settings.programs, 'data'), self.tables, self.rows)
+        except sysbenchdata.Missing as e:
+            raise Missing(str(e)) from None
+        ret = ['--add', server + ':' + self.SERVER, '--add', folder + ':/var/lib/mysql',
+               '--add', sysbenchdata.SCRIPTS]
+        for place in sysbenchdata.mariadbdata.messages():
+            ret += ['--add', place]
+        # Where nobody moves them: that would be room that others have not.
+        return ret + ['--setup', 'mkdir %s && mount -t tmpfs -o mpol=bind:2,mode=0755 none %s && '
+                      'cp -r /var/lib/mysql/. %s && rm -r /var/lib/mysql && chown -R user %s' % (
+                          (self.DATA,) * 4)]
+
+    def server(self):
+        return sysbenchdata.server_words(self.SERVER, self.DATA, SOCKET, self.POOL_MIB) + [
+            '--innodb-buffer-pool-load-at-startup=ON', '--innodb-buffer-pool-dump-at-shutdown=OFF']
+
+    def fill(self, settings, seed):
+        return """until mariadb --no-defaults -S %s -u root -N -e "show status like 'innodb_buffer_pool_load_status'" \
+	2> /dev/null | grep 'load completed' > /dev/null; do
+	kill -0 $server || exit
+	usleep 200000
+done""" % SOCKET
+
+    def asking(self, settings, seed):
+        return sysbenchdata.sysbench_words(
+            'sysbench', self.script, SOCKET, self.tables, self.rows, '--threads=2', '--time=0',
+            '--events=%d' % self.accesses, '--rand-type=special', '--rand-spec-pct=15', '--rand-spec-res=85',
+            '--rand-seed=%d%%p' % seed, *self.options, 'run')
 
 
 WORKLOADS = [
@@ -123,7 +357,40 @@ WORKLOADS = [
              ['--hot', '40', '--run', '32', '--threads', '2']),
     Tierload('heap', 'as hot, in blocks of 256 KiB from malloc', 192, 105,
              ['--hot', '40', '--run', '32', '--alloc', 'malloc', '--block', '256']),
+    Tierload('gups', 'updates at random, of a hot set that moves every 4 passes', 192, 105,
+             ['--hot', '40', '--run', '32', '--move', '4', '--writes', '100', '--update'], passes=16),
+    Tierload('gups-uniform', 'updates at random, of all pages alike', 192, 105,
+             ['--hot', '0', '--writes', '100', '--update']),
+    Tierload('gups-walk', 'updates of a word of each line, one after the other', 192, 105,
+             ['--hot', '0', '--walk', '--writes', '100', '--update']),
     # A get costs so many instructions that few of them are enough, and more would take too long.
     Memcached('memcached', 'every key once in each pass, in another order', 128, 60,
               keys=30000, value_bytes=3000, passes=8),
+    Memcached('memcached-zipf', 'gets by Zipf 0.99, two threads, four connections', 160, 75,
+              keys=120000, value_bytes=1000, threads=2,
+              options=['--gets', '30000', '--zipf', '0.99', '--connections', '4']),
+    Memcached('memcached-sets', 'as memcached-zipf, and a tenth are sets', 160, 75,
+              keys=120000, value_bytes=1000, threads=2,
+              options=['--gets', '30000', '--zipf', '0.99', '--connections', '4', '--sets', '10']),
+    Memcaslap('memcaslap', "memcached by libmemcached's memcaslap, as many sets as gets", 150, 70, passes=6),
+    Redis('redis', 'gets of keys at random by redis-benchmark', 160, 75, passes=8),
+    MariaDB('sb-points', 'MariaDB, sysbench oltp_point_select: 15 % of the rows get 85 %', 208, 90,
+            'oltp_point_select', 2000),
+    MariaDB('sb-ranges', 'MariaDB, ranges of 100 rows', 208, 90, 'oltp_read_only', 40,
+            ['--point-selects=0']),
+    MariaDB('sb-read', 'MariaDB, sysbench oltp_read_only', 208, 90, 'oltp_read_only', 40),
+    MariaDB('sb-write', 'MariaDB, sysbench oltp_read_write', 208, 90, 'oltp_read_write', 40),
+    # numa01 and its kin, at a twentieth of their size
+    Numaload('numa01', 'two processes, two threads each, all over their process\'s memory', 300, 150, 2, 2),
+    Numaload('numa01-local', 'two processes, two threads each over its own memory', 300, 150, 2, 2, ['--own']),
+    Numaload('numa02', 'two threads, each over its own memory', 160, 80, 1, 2, ['--own']),
+    Numaload('numa02-smt', 'one thread', 160, 80, 1, 1, ['--own']),
+    Flow('stream-node', 'triad in half of what a node holds', 40, 160, ['triad']),
+    Flow('stream-two', 'triad of one thread in more than its node holds', 120, 160, ['triad']),
+    Flow('stream-threads', 'the same by two threads', 120, 160, ['--threads', '2', 'triad']),
+    Flow('stream-slow', 'triad in more than the fast nodes hold', 200, 160, ['triad']),
+    Flow('faults', 'pages that are mapped, touched and unmapped', 48, 160, ['faults']),
+    Flow('faults-2', 'the same by two threads', 48, 160, ['--threads', '2', 'faults']),
+    Flow('faults-8', 'the same by eight threads', 48, 160, ['--threads', '8', 'faults']),
+    Compile('compile', 'make -j2 of four C files', 96, 192, passes=4),
 ]
