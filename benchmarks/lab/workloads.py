@@ -45,7 +45,7 @@ BEFORE = counters('@before')
 ROOM = r'''
 if [ "$eater" ]; then
 	kill -9 $eater
-	wait $eater
+	wait $eater 2> /dev/null
 fi
 '''
 
@@ -179,7 +179,9 @@ class Compile(Fits):
         found = subprocess.run(['gcc', '-print-prog-name=cc1'], stdout=subprocess.PIPE, text=True, check=False)
         if not os.path.isabs(found.stdout.strip()):
             raise Missing('cc1 is missing: apt-get install gcc')
-        return ['--add', found.stdout.strip(), '--add', '%s/sources.awk:%s/sources.awk' % (HERE, FOLDER)]
+        return ['--add', found.stdout.strip(), '--add', '%s/sources.awk:%s/sources.awk' % (HERE, FOLDER),
+                # a folder to look in for what is included unasked
+                '--add', '/usr/include/stdc-predef.h']
 
     def command(self, start, settings):
         passes = [FOLDER + '/passes'] + self.common(settings) + ['--accesses', str(self.files), '--']
@@ -248,26 +250,26 @@ class Memcaslap(ByProgram):
 
     programs = ('memcached', 'memcaslap')
     figures = ('gets=cmd_get: ', 'sets=cmd_set: ', 'misses=get_misses: ')
-    accesses = 30000
+    accesses = 6000
     ADDRESS = '127.0.0.1:11211'
     CONFIGURATION = r'key\n16 16 1\nvalue\n4096 4096 1\ncmd\n0 0.5\n1 0.5\n'
 
     def server(self):
         return ['memcached', '-l', self.ADDRESS, '-U', '0', '-m', '150', '-t', '1']
 
-    def asking(self, settings, seed):
+    def asking(self, settings, seed, number=accesses):
         return ['memcaslap', '-s', self.ADDRESS, '-F', 'caslap', '-T', '1', '-c', '8', '-w', '2k', '-x',
-                str(self.accesses)]
+                str(number)]
 
     def fill(self, settings, seed):
-        once = shlex.join(self.asking(settings, seed)) + ' > /dev/null'
+        once = shlex.join(self.asking(settings, seed, 35000)) + ' > /dev/null'
         ready = 'until nc 127.0.0.1 11211 < /dev/null 2> /dev/null; do usleep 100000; done'
         return "printf '%s' > caslap && %s && %s && %s" % (self.CONFIGURATION, ready, once, once)
 
 
 class Redis(ByProgram):
     programs = ('redis-server', 'redis-benchmark', 'redis-cli')
-    accesses = 15000
+    accesses = 6000
 
     def server(self):
         return ['redis-server', '--port', '0', '--unixsocket', SOCKET, '--save', '', '--appendonly', 'no']
@@ -368,18 +370,18 @@ WORKLOADS = [
               keys=30000, value_bytes=3000, passes=8),
     Memcached('memcached-zipf', 'gets by Zipf 0.99, two threads, four connections', 160, 75,
               keys=120000, value_bytes=1000, threads=2,
-              options=['--gets', '30000', '--zipf', '0.99', '--connections', '4']),
+              options=['--gets', '12000', '--zipf', '0.99', '--connections', '4']),
     Memcached('memcached-sets', 'as memcached-zipf, and a tenth are sets', 160, 75,
               keys=120000, value_bytes=1000, threads=2,
-              options=['--gets', '30000', '--zipf', '0.99', '--connections', '4', '--sets', '10']),
+              options=['--gets', '12000', '--zipf', '0.99', '--connections', '4', '--sets', '10']),
     Memcaslap('memcaslap', "memcached by libmemcached's memcaslap, as many sets as gets", 150, 70, passes=6),
     Redis('redis', 'gets of keys at random by redis-benchmark', 160, 75, passes=8),
     MariaDB('sb-points', 'MariaDB, sysbench oltp_point_select: 15 % of the rows get 85 %', 208, 90,
-            'oltp_point_select', 2000),
-    MariaDB('sb-ranges', 'MariaDB, ranges of 100 rows', 208, 90, 'oltp_read_only', 40,
+            'oltp_point_select', 1000),
+    MariaDB('sb-ranges', 'MariaDB, ranges of 100 rows', 208, 90, 'oltp_read_only', 16,
             ['--point-selects=0']),
-    MariaDB('sb-read', 'MariaDB, sysbench oltp_read_only', 208, 90, 'oltp_read_only', 40),
-    MariaDB('sb-write', 'MariaDB, sysbench oltp_read_write', 208, 90, 'oltp_read_write', 40),
+    MariaDB('sb-read', 'MariaDB, sysbench oltp_read_only', 208, 90, 'oltp_read_only', 16),
+    MariaDB('sb-write', 'MariaDB, sysbench oltp_read_write', 208, 90, 'oltp_read_write', 16),
     # numa01 and its kin, at a twentieth of their size
     Numaload('numa01', 'two processes, two threads each, all over their process\'s memory', 300, 150, 2, 2),
     Numaload('numa01-local', 'two processes, two threads each over its own memory', 300, 150, 2, 2, ['--own']),
@@ -389,8 +391,8 @@ WORKLOADS = [
     Flow('stream-two', 'triad of one thread in more than its node holds', 120, 160, ['triad']),
     Flow('stream-threads', 'the same by two threads', 120, 160, ['--threads', '2', 'triad']),
     Flow('stream-slow', 'triad in more than the fast nodes hold', 200, 160, ['triad']),
-    Flow('faults', 'pages that are mapped, touched and unmapped', 48, 160, ['faults']),
-    Flow('faults-2', 'the same by two threads', 48, 160, ['--threads', '2', 'faults']),
-    Flow('faults-8', 'the same by eight threads', 48, 160, ['--threads', '8', 'faults']),
+    Flow('faults', 'pages that are mapped, touched and unmapped', 8, 160, ['faults']),
+    Flow('faults-2', 'the same by two threads', 8, 160, ['--threads', '2', 'faults']),
+    Flow('faults-8', 'the same by eight threads', 8, 160, ['--threads', '8', 'faults']),
     Compile('compile', 'make -j2 of four C files', 96, 192, passes=4),
 ]
