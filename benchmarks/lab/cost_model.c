@@ -92,6 +92,7 @@ EXPORT int qemu_plugin_version = PLUGIN_API;
 /* --- the machine ------------------------------------------------------------------------------ */
 
 #define LINE_SHIFT 6
+#define PAGE_SHIFT 12
 #define MIB_SHIFT 20
 #define MAX_MIB (64u << 10) /* of physical addresses */
 #define MAX_WAYS 64u
@@ -128,6 +129,8 @@ struct phase {
 
 static uint64_t plugin_id;
 static FILE *out;
+static FILE *frames_out;
+static uint32_t *frames; /* misses to each page of memory, by all CPUs; NULL when nobody asks */
 static unsigned char node_of[MAX_MIB]; /* by MiB; OTHER where nothing was said */
 static uint64_t described;             /* nodes that a range names */
 static int node_of_cpu[MAX_CPUS];
@@ -180,6 +183,8 @@ static void on_memory(unsigned index, uint32_t info, uint64_t vaddr, void *data)
 		uint64_t mib = address >> MIB_SHIFT;
 
 		c->now.misses[mode][mib < MAX_MIB ? node_of[mib] : OTHER][kind]++;
+		if (frames && mib < MAX_MIB)
+			__atomic_fetch_add(&frames[address >> PAGE_SHIFT], 1, __ATOMIC_RELAXED);
 	}
 }
 
@@ -358,6 +363,16 @@ static void print_phases(void)
 		fprintf(stderr, "cost_model: the file of results may end in old lines\n");
 }
 
+/* Most of it was never touched, and is no memory either. */
+static void print_frames(void)
+{
+	for (uint64_t i = 0; i < (uint64_t)MAX_MIB << (MIB_SHIFT - PAGE_SHIFT); i++)
+		if (frames[i])
+			fprintf(frames_out, "%llx %u\n", (unsigned long long)i, frames[i]);
+	if (fclose(frames_out))
+		fprintf(stderr, "cost_model: the counts of pages are not whole\n");
+}
+
 static void end_phase(void)
 {
 	for (int i = 0; i < nr_cpus; i++)
@@ -452,6 +467,8 @@ static void on_end(uint64_t id, void *data)
 	if (current)
 		end_phase(); /* and its object says that it is open */
 	print_phases();
+	if (frames)
+		print_frames();
 }
 
 /*
@@ -552,6 +569,15 @@ static int parse(const char *argument)
 			return complain(argument, "a file that can be written");
 		return 0;
 	}
+	if (IS("frames")) {
+		if (frames)
+			return complain(argument, "one file only");
+		frames_out = fopen(value, "we");
+		if (!frames_out)
+			return complain(argument, "a file that can be written");
+		frames = calloc((size_t)MAX_MIB << (MIB_SHIFT - PAGE_SHIFT), sizeof(*frames));
+		return frames ? 0 : complain(argument, "memory for the counts");
+	}
 	if (IS("range"))
 		return parse_range(argument, value);
 	if (IS("cpu")) {
@@ -585,7 +611,7 @@ static int parse(const char *argument)
 		return 0;
 	}
 #undef IS
-	return complain(argument, "out=, range=, cpu=, latency=, cpi=, cache= or ways=");
+	return complain(argument, "out=, frames=, range=, cpu=, latency=, cpi=, cache= or ways=");
 }
 
 static int missing(const char *what)

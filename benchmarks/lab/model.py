@@ -73,13 +73,16 @@ def ranges(described, api):
     return physical + [r for r in offset if r not in physical]
 
 
-def arguments(described, out, api, cache_kib=1024, ways=8, cpi_ns=0.33):
+def arguments(described, out, api, cache_kib=1024, ways=8, cpi_ns=0.33, frames=None):
     """What follows the file's name in QEMU's -plugin."""
     if not described.has_hmat():
         raise Trouble('%s: the model needs latency= and bandwidth=' % described.name)
-    if ',' in out:
-        raise Trouble("'%s': a comma in a path ends an argument of QEMU" % out)
+    for path in (out, frames or ''):
+        if ',' in path:
+            raise Trouble("'%s': a comma in a path ends an argument of QEMU" % path)
     words = ['out=' + out, 'cache=%d' % cache_kib, 'ways=%d' % ways, 'cpi=%g' % cpi_ns]
+    if frames:
+        words.append('frames=' + frames)
     words += ['range=%#x:%#x:%d' % r for r in ranges(described, api)]
     cpu = 0
     for node in described.in_order():
@@ -138,3 +141,21 @@ def read(path):
     except OSError as e:
         raise Trouble('%s: %s' % (path, e.strerror)) from None
     return {p.name: p for p in phases}
+
+
+def frames(path, described):
+    """{page frame: misses}, by the numbers that the guest's kernel has for them."""
+    layout = [(start >> 12, length >> 12) for _, start, length, _ in acpi.layout(described)]
+
+    def physical(frame):
+        if any(start <= frame < start + length for start, length in layout):
+            return frame
+        at = 0      # then it is the place within memory, see ranges()
+        for start, length in layout:
+            if at <= frame < at + length:
+                return start + frame - at
+            at += length
+        return frame
+
+    with open(path, encoding='utf-8') as f:
+        return {physical(int(frame, 16)): int(count) for frame, count in (line.split() for line in f)}
