@@ -30,6 +30,7 @@
 #include "benchmarks/lab/draw.h"
 #include "benchmarks/lab/eat.h"
 #include "benchmarks/lab/pass.h"
+#include "benchmarks/lab/place.h"
 
 #define PAGE 4096ul
 #define LINE 64ul
@@ -63,6 +64,7 @@ struct options {
 	uint64_t eat;               /* nodes that are full while the memory is filled */
 	unsigned long eat_left;     /* MiB left free on each */
 	pid_t eater; /* the same by another process, which is ended when the memory is filled */
+	bool place;  /* the pages that will be hottest begin on the fast nodes */
 	bool mark;
 };
 
@@ -436,6 +438,54 @@ static uint64_t best(unsigned long from, unsigned long to)
 	return fast;
 }
 
+/* The slow node that has most of them; 0 when none has any. */
+static uint64_t slow_node(const unsigned long *on)
+{
+	unsigned long most = 0;
+	uint64_t node = 0;
+
+	for (int i = 0; i < MAX_NODES; i++)
+		if (!(o.fast >> i & 1) && on[i] > most) {
+			most = on[i];
+			node = 1ull << i;
+		}
+	return node;
+}
+
+/* As the best placement that never changes would have them. Their places are known, and fresh
+ * after. */
+static unsigned long place(const unsigned long *on)
+{
+	uint64_t *order = need(calloc(nr_pages, sizeof(*order)), "memory for the best placement");
+	void **at = need(calloc(nr_pages, sizeof(*at)), "memory for the best placement");
+	unsigned long room = o.capacity_mib * MIB / PAGE;
+	unsigned long away = 0;
+	long placed;
+
+	for (unsigned long i = 0; i < nr_pages; i++) {
+		for (unsigned long pass = 0; pass < o.passes; pass++)
+			order[i] += counts[pass * nr_pages + i];
+		order[i] = order[i] << 32 | i;
+	}
+	qsort(order, nr_pages, sizeof(*order), by_count);
+	for (unsigned long i = room; i < nr_pages; i++)
+		if (is_fast((uint32_t)order[i]))
+			at[away++] = word_at((uint32_t)order[i] * (PAGE / 8));
+	placed = slow_node(on) ? place_pages(0, at, away, slow_node(on)) : 0;
+	room = room < nr_pages ? room : nr_pages;
+	for (unsigned long i = 0; i < room; i++)
+		at[i] = word_at((uint32_t)order[i] * (PAGE / 8));
+	if (placed >= 0)
+		placed = place_pages(0, at, room, o.fast);
+	if (placed < 0) {
+		errno = (int)-placed;
+		die("--place");
+	}
+	free(at);
+	free(order);
+	return (unsigned long)placed;
+}
+
 static void report_end(uint64_t fast)
 {
 	double all = (double)o.accesses * (double)o.passes;
@@ -456,6 +506,7 @@ static void report_end(uint64_t fast)
 			(double)moving / all);
 	}
 	printf("}\n");
+	fflush(stdout); /* now: libmemtier takes the buffer away before it is flushed at exit */
 }
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -491,6 +542,7 @@ static int usage(FILE *to, int status)
 	      "  --seed N           (1)\n"
 	      "  --fast NODES       which nodes are fast: 0,1 (0)\n"
 	      "  --capacity MIB     room on the fast nodes: prints what the best placement gives\n"
+	      "  --place            moves the pages that will be hottest there before the passes\n"
 	      "  --eat NODES:MIB    while memory is filled, these nodes are full but for so much,\n"
 	      "                     or for what the kernel keeps for itself, if that is more\n"
 	      "  --eater PID        the same by another process, which is then ended\n"
@@ -556,6 +608,7 @@ static const struct option LONG[] = {
 	{"seed", required_argument, NULL, 'R'},
 	{"fast", required_argument, NULL, 'f'},
 	{"capacity", required_argument, NULL, 'C'},
+	{"place", no_argument, NULL, 'L'},
 	{"eat", required_argument, NULL, 'e'},
 	{"eater", required_argument, NULL, 'E'},
 	{"mark", no_argument, NULL, 'M'},
@@ -634,6 +687,9 @@ static void set(const char *name, int what, const char *value)
 	case 'C':
 		o.capacity_mib = number(name, value, 0, 1ul << 20);
 		break;
+	case 'L':
+		o.place = true;
+		break;
 	case 'e':
 		if (eat_parse(value, &o.eat, &o.eat_left))
 			bad(name, value, "NODE[,NODE...]:MIB");
@@ -674,6 +730,8 @@ static int parse(int argc, char **argv)
 	snprintf(text, sizeof(text), "%lu", o.block_kib);
 	if (o.block_kib && (o.block_kib % 4 || o.size_mib * KIB % o.block_kib))
 		bad("block", text, "whole pages, and a part of --size");
+	if (o.place && !o.capacity_mib)
+		bad("place", "", "--capacity, too");
 	return 0;
 }
 
@@ -705,6 +763,10 @@ int main(int argc, char **argv)
 		die("--eater");
 	unknown = ask_nodes(on);
 	printf("{\"begin\": true, \"pages\": %lu, ", nr_pages);
+	if (o.place) {
+		printf("\"placed\": %lu, ", place(on));
+		unknown = ask_nodes(on);
+	}
 	print_nodes(on, unknown);
 	printf("}\n");
 	fflush(stdout);
