@@ -6,8 +6,11 @@ import shutil
 import subprocess
 import tempfile
 
+import contenders
 import model
 import workloads
+
+ABSENT = 'lab: not there: '
 
 VMSTAT = ('pgfault', 'pgmigrate_success', 'pgmigrate_fail', 'pgpromote_success', 'pgdemote_kswapd',
           'pgdemote_direct', 'numa_hint_faults', 'numa_pages_migrated')
@@ -25,6 +28,11 @@ low() {
 
 # As root: on each fast node stays free what is wanted, and what the kernel keeps.
 BALLAST = LOW + r'''
+absent() {
+	echo "%(absent)s$*" >&2
+	exit 1
+}
+%(ready)s
 damon=/sys/module/damon_stat/parameters/enabled
 for node in %(fast)s; do
 	%(folder)s/eater $node:$(($(low $node) + %(room)d)) > /tmp/ballast$node &
@@ -35,25 +43,40 @@ for node in %(fast)s; do
 	until [ -s /tmp/ballast$node ]; do usleep 50000; done
 done
 # When what fills the nodes is gone; sooner, and the kernel would move the pages of that.
-switch() {
+filled() {
 	until [ -s /tmp/eater ]; do usleep 20000; done
 	while read -r state < /proc/$(cat /tmp/eater)/stat; do
 		case $state in *') Z '*) break ;; esac
 		usleep 20000
 	done
-	%(switch)s
+}
+switch() {
+	filled
+	sh -e %(folder)s/switch > /tmp/switched 2>&1 || echo "it ended with $?" >> /tmp/switched
 }
 switch > /dev/null 2>&1 &
 '''
 
 SCRIPT = LOW + r'''
 cd /tmp
-room=0
-for node in %(fast)s; do
-	free=$(awk '/MemFree/ { print int($4 / 1024) }' /sys/devices/system/node/node$node/meminfo)
-	room=$((room + free - $(low $node)))
+room_now() {
+	room=0
+	for node in %(fast)s; do
+		free=$(awk '/MemFree/ { print int($4 / 1024) }' /sys/devices/system/node/node$node/meminfo)
+		room=$((room + free - $(low $node)))
+	done
+}
+room_now
+tries=50
+# what was freed lately is in the CPUs' lists, and comes out of them with time
+while [ $((room * 16)) -lt $((%(room)d * 15)) ] && [ $tries -gt 0 ]; do
+	usleep 200000
+	tries=$((tries - 1))
+	room_now
 done
 echo "@room $room"
+echo $((room * 256)) > room_pages
+place=%(place)s
 eater=
 if [ %(late)d = 1 ]; then
 	%(folder)s/eater %(nodes)s:1 > full &
@@ -69,12 +92,21 @@ fi
 %(program)s
 rc=$?
 %(after)s
+if [ -s switched ]; then
+	echo 'what root does when memory is full went wrong:' >&2
+	cat switched >&2
+	exit 4
+fi
 exit $rc
 '''
 
 
 class Failure(Exception):
     """A run that did not come to a proper end."""
+
+
+class NotThere(Failure):
+    """What was asked for does not exist here. Nobody's fault."""
 
 
 class NoGuest(Failure):
@@ -102,13 +134,29 @@ def write(folder, name, text):
         f.write(text)
 
 
+def room_on_fast(workload, contender):
+    """MiB on all of them."""
+    return workload.room_for(contender) * len(workloads.FAST.split(','))
+
+
 def script(workload, contender, settings, seed):
     return SCRIPT % {
         'folder': workloads.FOLDER, 'fast': workloads.FAST.replace(',', ' '), 'nodes': workloads.FAST,
-        'late': contender.late, 'after': workloads.counters('@after'), 'program': workload.steps(contender.start(settings), settings, seed)}
+        'room': room_on_fast(workload, contender), 'late': contender.late,
+        'place': '1' if contender.by_counts else '', 'after': workloads.counters('@after'),
+        'program': workload.steps(contender.start(settings, workload), settings, seed)}
 
 
-def guest_words(workload, contender, settings, folder):
+def library_path(name, package):
+    """Where the dynamic linker finds a shared library."""
+    done = subprocess.run(['/sbin/ldconfig', '-p'], stdout=subprocess.PIPE, text=True, check=False)
+    for line in done.stdout.splitlines():
+        if line.split()[:1] == [name] and 'x86-64' in line:
+            return line.split(' => ')[1]
+    raise Failure('%s is missing: apt-get install %s' % (name, package))
+
+
+def guest_words(workload, contender, settings, folder, counting):
     """The words of scripts/guest up to the command; what it needs is put into the folder."""
     machine = os.path.join(folder, 'lab.machine')
     write(folder, 'lab.machine', workload.machine(contender))
@@ -118,15 +166,20 @@ def guest_words(workload, contender, settings, folder):
              # pages that it moves are nobody's merit
              '--sysctl', 'vm.compaction_proactiveness=0',
              '--add', '%s/steps:%s/steps' % (folder, workloads.FOLDER)]
-    for name in workload.own + ('eater',):
-        words += ['--add', '%s/%s:%s/%s' % (settings.programs, name, workloads.FOLDER, name)]
+    for name in sorted({*workload.own, *contender.own, 'eater'}):
+        of = model.HERE if name.endswith('.sh') else settings.programs
+        words += ['--add', '%s/%s:%s/%s' % (of, name, workloads.FOLDER, name)]
+    for name, package in contender.libraries:
+        words += ['--add', library_path(name, package)]
     if contender.env is not None:
         words += ['--add', '%s:%s/libnumalift.so' % (settings.library, workloads.FOLDER)]
     # in a file: what is named after --setup itself is looked through for programs to bring along
     write(folder, 'ballast', BALLAST % {'fast': workloads.FAST.replace(',', ' '), 'folder': workloads.FOLDER,
-                                        'room': workload.room_for(contender),
-                                        'switch': contender.switch or ':'})
+                                        'room': workload.room_for(contender), 'absent': ABSENT,
+                                        'ready': contender.ready})
+    write(folder, 'switch', contender.switch + '\n')
     words += ['--add', '%s/ballast:%s/ballast' % (folder, workloads.FOLDER),
+              '--add', '%s/switch:%s/switch' % (folder, workloads.FOLDER),
               # and so that the memory of eaters can be kept where it is
               '--setup', 'sh %s/ballast && ulimit -l unlimited' % workloads.FOLDER]
     for name in tuple(contender.needs) + workload.programs:
@@ -139,8 +192,8 @@ def guest_words(workload, contender, settings, folder):
     except workloads.Missing as e:
         raise Failure(str(e)) from None
     if settings.model:
-        words += model.guest_arguments(settings.programs, model.load(machine),
-                                       os.path.join(folder, 'phases'))
+        words += model.guest_arguments(settings.programs, model.load(machine), os.path.join(folder, 'phases'),
+                                       frames=os.path.join(folder, 'frames') if counting else None)
     return words
 
 
@@ -199,29 +252,74 @@ def phases_of(path):
     return ret
 
 
+def run_guest(workload, contender, settings, seed, folder, name):
+    """One guest: a dict of what it printed, and in the folder what it left. Failure when it is worth nothing."""
+    counting = contender is contenders.COUNTING
+    words = guest_words(workload, contender, settings, folder, counting)
+    if contender.switch and '/out/' in contender.switch:
+        words += ['--out', folder]
+    if contender is contenders.PLACED:
+        words += ['--add', '%s/hottest:%s/hottest' % (folder, workloads.FOLDER)]
+    write(folder, 'steps', script(workload, contender, settings, seed))
+    done = subprocess.run(words + ['--', '/bin/sh', workloads.FOLDER + '/steps'], cwd=folder,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, errors='replace', check=False)
+    if settings.keep:
+        write(settings.keep, '%s.%s.%d' % (workload.name, name, seed), done.stdout + done.stderr)
+    if done.returncode != 0:
+        for line in done.stderr.splitlines():
+            if line.startswith(ABSENT):
+                raise NotThere(line[len(ABSENT):])
+        why = ' / '.join(done.stderr.strip().split('\n')[-4:])
+        # what it printed came after the start
+        raise (NoGuest if done.returncode == 125 and not done.stdout else Failure)(
+            'status %d: %s' % (done.returncode, why))
+    run = parse(done.stdout)
+    if not run['passes']:
+        raise Failure('no pass came to its end')
+    wanted = room_on_fast(workload, contender)
+    if not contender.everything_fast and abs(run['room_mib'] - wanted) > wanted // 8:
+        raise Failure('%d MiB of room on the fast nodes instead of %d' % (run['room_mib'], wanted))
+    add_shares(run)
+    run['said'] = done.stderr.splitlines()[:20]
+    run['phases'] = phases_of(os.path.join(folder, 'phases')) if settings.model else None
+    return run
+
+
+def hottest(mapped, counts):
+    """Addresses of pages with counts, hottest first; mapped: {address: frame}, counts: {frame: misses}."""
+    counted = [a for a, frame in mapped.items() if counts.get(frame)]
+    return sorted(counted, key=lambda a: (-counts[mapped[a]], a))
+
+
+def run_placed(workload, settings, seed):
+    """All slow first, and then with the pages that had most misses on fast nodes from the beginning."""
+    with tempfile.TemporaryDirectory(prefix='numalift-lab-') as folder:
+        run_guest(workload, contenders.COUNTING, settings, seed, folder, 'counting')
+        with open(os.path.join(folder, 'map'), encoding='utf-8') as f:
+            mapped = {int(a, 16): int(frame, 16) for a, frame in (line.split() for line in f)}
+        counts = model.frames(os.path.join(folder, 'frames'), model.load(os.path.join(folder, 'lab.machine')))
+        pages = hottest(mapped, counts)
+        if len(mapped) < workload.size * 256 // 2:
+            raise NotThere('most of the memory is not that of the process that was started')
+        write(folder, 'hottest', ''.join('%x\n' % a for a in pages))
+        run = run_guest(workload, contenders.PLACED, settings, seed, folder, 'placed')
+        with open(os.path.join(folder, 'placed'), encoding='utf-8') as f:
+            run['placed'] = json.load(f)
+    room = min(len(pages), run['room_mib'] * 256)
+    if run['placed']['fast'] < 0.9 * room:
+        raise Failure('only %d of the %d hottest pages could be placed: %s' % (
+            run['placed']['fast'], room, run['placed']))
+    return run
+
+
 def run_once(workload, contender, settings, seed):
     """A dict that goes into the results as it is. Failure when the run is worth nothing."""
-    with tempfile.TemporaryDirectory(prefix='numalift-lab-') as folder:
-        words = guest_words(workload, contender, settings, folder)
-        write(folder, 'steps', script(workload, contender, settings, seed))
-        done = subprocess.run(words + ['--', '/bin/sh', workloads.FOLDER + '/steps'], cwd=folder,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True, errors='replace', check=False)
-        if settings.keep:
-            write(settings.keep, '%s.%s.%d' % (workload.name, contender.name, seed),
-                  done.stdout + done.stderr)
-        if done.returncode != 0:
-            why = ' / '.join(done.stderr.strip().split('\n')[-4:])
-            # what it printed came after the start
-            raise (NoGuest if done.returncode == 125 and not done.stdout else Failure)(
-                'status %d: %s' % (done.returncode, why))
-        run = parse(done.stdout)
-        if not run['passes']:
-            raise Failure('no pass came to its end')
-        wanted = workload.room_for(contender) * len(workloads.FAST.split(','))
-        if not contender.everything_fast and abs(run['room_mib'] - wanted) > wanted // 8:
-            raise Failure('%d MiB of room on the fast nodes instead of %d' % (run['room_mib'], wanted))
-        add_shares(run)
-        run['said'] = done.stderr.splitlines()[:20]
-        run['phases'] = phases_of(os.path.join(folder, 'phases')) if settings.model else None
+    if contender.by_counts and not workload.places_itself:
+        if not settings.model:
+            raise NotThere('misses are counted only with the cost model')
+        run = run_placed(workload, settings, seed)
+    else:
+        with tempfile.TemporaryDirectory(prefix='numalift-lab-') as folder:
+            run = run_guest(workload, contender, settings, seed, folder, contender.name)
     return {'workload': workload.name, 'contender': contender.name, 'seed': seed, **run}

@@ -6,6 +6,7 @@
 """
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -96,12 +97,47 @@ def check_rows(tap):
     tap.result(lab.BASE in [c.name for c in contenders.CONTENDERS], 'there is a contender to compare with')
 
 
+def check_contenders(tap):
+    rows = {c.name: c for c in contenders.CONTENDERS}
+    settings = onerun.Settings.__new__(onerun.Settings)
+    settings.env = {'NUMALIFT_BUDGET': '5%'}
+    workload = workloads.Tierload('made-up', '', 100, 30, [])
+    words = shlex.split(rows['memtier'].start(settings, workload))
+    tap.result('MEMKIND_MEM_TIERS=KIND:DRAM,RATIO:30;KIND:KMEM_DAX,RATIO:70;POLICY:STATIC_RATIO' in words,
+               "memtier's ratio is that of what fits to what does not", ' '.join(words))
+    words = shlex.split(rows['numalift'].start(settings, workload))
+    tap.result('NUMALIFT_BUDGET=5%' in words and 'NUMALIFT_PROMOTE=on' in words, "the library's variables",
+               ' '.join(words))
+    tap.result(all('%' not in c.start(settings, workload).replace('5%', '') for c in contenders.CONTENDERS),
+               'no word is left to be filled in')
+    try:
+        onerun.library_path('libnobody-has-this.so.7', 'libnobody7')
+        tap.result(False, 'a library that is missing is told')
+    except onerun.Failure as e:
+        tap.result('apt-get install libnobody7' in str(e), 'a library that is missing is told', str(e))
+
+
+def check_counts(tap):
+    """Counts of misses and a map of pages become a list of addresses."""
+    described = model.machines.parse(workloads.MACHINE % (2048, 1024, 1024), 'made-up')
+    with tempfile.TemporaryDirectory(prefix='numalift-lab-') as folder:
+        path = os.path.join(folder, 'frames')
+        with open(path, 'w', encoding='utf-8') as f:
+            f.write('10 5\n20 7\n80010 6\n100020 1\n')
+        counts = model.frames(path, described)
+    # 2 GiB lie below 4 GiB, what follows lies from there on
+    tap.result(counts == {0x10: 5, 0x20: 7, 0x100010: 6, 0x100020: 1}, 'frames are those of the guest',
+               repr(counts))
+    tap.result(onerun.hottest({0x3000: 0x10, 0x1000: 0x100010, 0x2000: 0x20, 0x4000: 0x99}, counts)
+               == [0x2000, 0x1000, 0x3000], 'hottest first, and none without misses')
+
+
 def check_call(tap, kernel, build):
     with tempfile.TemporaryDirectory(prefix='numalift-lab-') as folder:
         path = os.path.join(folder, 'figures')
         done = subprocess.run(
             [sys.executable, os.path.join(model.HERE, 'lab.py'), '--kernel', kernel, '--build', build,
-             '--contender', 'none,numalift', '--passes', '2', '--accesses', '20000', '--period', '300',
+             '--contender', 'none,numalift,weighted,oracle', '--passes', '2', '--accesses', '20000', '--period', '300',
              '--json', path],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode == 75:
@@ -118,7 +154,13 @@ def check_call(tap, kernel, build):
             tap.result(lab.instructions(run, 'user') > 20000 * 2 * 10, title + ': instructions')
             tap.result(sum(run['phases']['pass 1']['misses'].values()) > 10000, title + ': misses')
             tap.result(not run['said'], title + ': says nothing', ' / '.join(run['said'][:3]))
-        tap.result([r['contender'] for r in runs] == ['none', 'numalift'], 'contenders in turn')
+        tap.result([r['contender'] for r in runs] == ['none', 'numalift', 'weighted', 'oracle'],
+                   'contenders in turn')
+        first = {r['contender']: r['passes'][0]['share'] for r in runs}
+        tap.result(first['weighted'] > 2 * first['none'], 'weighted: memory is spread', repr(first))
+        tap.result(first['oracle'] > 0.9 * runs[-1]['end']['best_static'], 'oracle: the first pass is the best',
+                   repr(first))
+        tap.result(runs[-1]['vmstat']['pgmigrate_success'] > 0, 'oracle: pages were moved')
     return 0
 
 
@@ -130,6 +172,8 @@ def main():
     else:
         check_figures(tap)
         check_rows(tap)
+        check_contenders(tap)
+        check_counts(tap)
     print('1..%d' % tap.number)
     return 1 if tap.failed else status
 

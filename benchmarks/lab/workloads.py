@@ -50,7 +50,7 @@ fi
 '''
 
 TIERLOAD = BEFORE + r'''
-%(start)s %(folder)s/tierload %(options)s --capacity $room ${eater:+--eater $eater}
+%(start)s %(folder)s/tierload %(options)s --capacity $room ${place:+--place} ${eater:+--eater $eater}
 '''
 
 NUMALOAD = BEFORE + r'''
@@ -85,6 +85,7 @@ class Workload:
     programs = ()       # and of this machine
     guest_mib = 0       # what it adds to the guest's files, on the first node
     slow_mib = 0        # and on the slow one
+    places_itself = False   # with $place it puts its hottest pages on fast nodes
 
     def __init__(self, name, about, size, room, passes=12):
         self.name = name
@@ -119,6 +120,7 @@ class Workload:
 
 class Tierload(Workload):
     own = ('tierload',)
+    places_itself = True
 
     def __init__(self, name, about, size, room, options, **more):
         super().__init__(name, about, size, room, **more)
