@@ -173,6 +173,11 @@ def guest_words(workload, contender, settings, folder, counting):
         words += ['--add', library_path(name, package)]
     if contender.env is not None:
         words += ['--add', '%s:%s/libnumalift.so' % (settings.library, workloads.FOLDER)]
+    # its own --setup goes before: what that frees is no room
+    try:
+        words += workload.words(settings)
+    except workloads.Missing as e:
+        raise Failure(str(e)) from None
     # in a file: what is named after --setup itself is looked through for programs to bring along
     write(folder, 'ballast', BALLAST % {'fast': workloads.FAST.replace(',', ' '), 'folder': workloads.FOLDER,
                                         'room': workload.room_for(contender), 'absent': ABSENT,
@@ -187,10 +192,6 @@ def guest_words(workload, contender, settings, folder, counting):
         if not path:
             raise Failure('%s is missing: apt-get install %s' % (name, name))
         words += ['--add', path]
-    try:
-        words += workload.words(settings)
-    except workloads.Missing as e:
-        raise Failure(str(e)) from None
     if settings.model:
         words += model.guest_arguments(settings.programs, model.load(machine), os.path.join(folder, 'phases'),
                                        frames=os.path.join(folder, 'frames') if counting else None)
