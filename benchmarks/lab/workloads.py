@@ -251,6 +251,7 @@ class Memcaslap(ByProgram):
     """As many sets as gets. It gets only what it has set in the same pass; what it does not get goes when room is needed."""
 
     programs = ('memcached', 'memcaslap')
+    guest_mib = 20
     figures = ('gets=cmd_get: ', 'sets=cmd_set: ', 'misses=get_misses: ')
     accesses = 6000
     ADDRESS = '127.0.0.1:11211'
@@ -298,7 +299,7 @@ class MariaDB(ByProgram):
     own = ('passes',)
     figures = ('events=total number of events: ', 'queries=total: ', 'errors=ignored errors: ',
                'p95_ms=95th percentile: ')
-    guest_mib = 60
+    guest_mib = 90
     slow_mib = 240
     tables, rows = 8, 75000
     DATA = '/tmp/data'
