@@ -12,5 +12,5 @@ BEGIN {
 		}
 		close(name)
 	}
-	printf "all:%s\n%%.o: %%.c\n\tgcc -O2 -c $< -o $@\n", objects > "Makefile"
+	printf "all:%s\n%%.o: %%.c\n\tgcc -O1 -c $< -o $@\n", objects > "Makefile"
 }

@@ -175,7 +175,7 @@ class Compile(Fits):
     programs = ('make', 'gcc', 'as')
     guest_mib = 70
     files = 4
-    functions = 60
+    functions = 5
 
     def words(self, settings):
         found = subprocess.run(['gcc', '-print-prog-name=cc1'], stdout=subprocess.PIPE, text=True, check=False)
@@ -397,5 +397,5 @@ WORKLOADS = [
     Flow('faults', 'pages that are mapped, touched and unmapped', 8, 160, ['faults']),
     Flow('faults-2', 'the same by two threads', 8, 160, ['--threads', '2', 'faults']),
     Flow('faults-8', 'the same by eight threads', 8, 160, ['--threads', '8', 'faults']),
-    Compile('compile', 'make -j2 of four C files', 96, 192, passes=4),
+    Compile('compile', 'make -j2 of four C files', 96, 192, passes=3),
 ]
