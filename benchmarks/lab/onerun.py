@@ -114,7 +114,7 @@ class NoGuest(Failure):
 
 
 class Settings:
-    """What all runs share; see the options of lab.py."""
+    """What all runs share; see the options of benchmarks/run."""
 
     def __init__(self, options):
         self.kernel = options.kernel

@@ -220,7 +220,7 @@ class Memcached(Server):
         self.threads = threads
 
     def server(self):
-        return ['memcached', '-s', SOCKET, '-m', '1024', '-t', str(self.threads)]
+        return ['memcached', '-s', SOCKET, '-m', str(max(1024, 2 * self.size)), '-t', str(self.threads)]
 
     def fill(self, settings, seed):
         return shlex.join(self.keys + ['--fill']) + ' > /dev/null'
