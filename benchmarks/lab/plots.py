@@ -197,7 +197,8 @@ def shares(title, about, lines, best, x_title):
     ends = [(x_of(points[-1][0]), y_of(points[-1][1].median)) for points in lines.values()]
     places = apart([y for _, y in ends], LINE - 1, top, bottom)
     for (name, text), (x, y), place in zip(labels.items(), ends, places):
-        d.line(x + 5, y, right + 20, place, 'lead')
+        # across the plot it must not look like what was measured
+        d.line(x + 5, y, right + 20, place, 'lead', more='' if x > right - 1 else ' stroke-dasharray="1 5"')
         d.text(right + 24, place + 4, text)
     if best:
         # where no line ends
