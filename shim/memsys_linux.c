@@ -257,6 +257,19 @@ static bool maybe_huge(const uintptr_t *pages, size_t nr)
 	return pages[0] % LIFT_HUGE_BYTES == 0 && (nr == 1 || pages[1] != pages[0] + PAGE);
 }
 
+/* The first region that is asked for, in *ret; false when there is none, or it cannot be told. */
+static bool first_region(const struct lift_pagemap_ask *ask, struct lift_page_region *ret)
+{
+	struct lift_fd fd = {0};
+	uintptr_t end;
+	long n = -1;
+
+	if (lift_pagemap_open(&fd) == 0)
+		n = lift_pagemap_scan(lift_fd_get(&fd), ask, ret, 1, &end);
+	lift_fd_close(&fd);
+	return n == 1;
+}
+
 /* Is the huge page that may begin here known to be none? */
 static bool is_small(uintptr_t addr)
 {
@@ -267,14 +280,8 @@ static bool is_small(uintptr_t addr)
 		.tell = LIFT_PAGE_PRESENT,
 	};
 	struct lift_page_region region;
-	struct lift_fd fd = {0};
-	uintptr_t end;
-	long n = -1;
 
-	if (lift_pagemap_open(&fd) == 0)
-		n = lift_pagemap_scan(lift_fd_get(&fd), &ask, &region, 1, &end);
-	lift_fd_close(&fd);
-	return n == 1;
+	return first_region(&ask, &region);
 }
 
 /*
@@ -424,14 +431,9 @@ static bool is_huge(uintptr_t addr)
 		.tell = LIFT_PAGE_HUGE,
 	};
 	struct lift_page_region region;
-	struct lift_fd fd = {0};
-	uintptr_t end;
-	long n = -1;
 
-	if (lift_pagemap_open(&fd) == 0)
-		n = lift_pagemap_scan(lift_fd_get(&fd), &ask, &region, 1, &end);
-	lift_fd_close(&fd);
-	return n == 1 && region.start == ask.range.start && region.end == ask.range.end;
+	return first_region(&ask, &region) && region.start == ask.range.start &&
+	       region.end == ask.range.end;
 }
 
 struct policy {
