@@ -248,7 +248,7 @@ class ByProgram(Server):
 
 
 class Memcaslap(ByProgram):
-    """As many sets as gets. It gets only what it has set in the same pass; what it does not get goes when room is needed."""
+    """As many sets as gets. It gets only what it has set in the same pass; the server throws out the oldest."""
 
     programs = ('memcached', 'memcaslap')
     guest_mib = 20
