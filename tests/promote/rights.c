@@ -78,7 +78,7 @@ static void no_capabilities(void)
 
 static void child_ends(pid_t pid, const char *what)
 {
-	enum { TENTHS = 50 };
+	enum { TENTHS = 600 };
 	int status = 0;
 
 	if (pid < 0)
