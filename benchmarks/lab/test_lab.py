@@ -832,7 +832,19 @@ def check_guest(t, kernel, build):
                 done.stdout)
         done = call('--guest', '--contender', 'none', *words, '--env', 'NUMALIFT_RATE=1')
         t.holds(done.returncode == 2 and '--env is' in done.stdout, 'other settings are refused', done.stdout)
+        if kernel in ('6.1', '6.12'):
+            check_absent(t, words, folder)
     return 0
+
+
+def check_absent(t, words, folder):
+    """What a kernel lacks is no failure of the run."""
+    out = os.path.join(folder, 'absent')
+    done = call('--guest', '--contender', 'damon', *words, '--out', out)
+    t.holds(done.returncode == 0, 'a contender that is not there is no failure', done.stdout.strip()[-300:])
+    with open(os.path.join(out, 'results.json'), encoding='utf-8') as f:
+        whys = [run.get('not_there', '') for run in json.load(f)['runs']]
+    t.holds(len(whys) == 1 and 'Linux 6.1' in whys[0], 'and it is said why', whys)
 
 
 # Prints the files of all modules that benchmarks/run takes to run.
