@@ -357,8 +357,47 @@ static bool put_ranges(struct lift_promote *p, struct lift_work *work)
 	return work->nr > 0;
 }
 
-/* What the window could have foretold of this sample, and what came true. */
-static void learn_window(struct lift_promote *p, const struct lift_chunk *c)
+/* Of the pages on slow nodes that this sample looked at, how many it found used, of 4096. */
+static uint32_t slow_chance(const struct lift_promote *p)
+{
+	uint64_t n = 0;
+	uint64_t t = 0;
+
+	for (uint32_t k = 0; k < p->heat.nr_chunks; k++) {
+		const struct lift_chunk *c = &p->heat.chunk[k];
+
+		for (unsigned i = 0; i < LIFT_CHUNK_WORDS; i++) {
+			uint64_t seen = c->armed[i] & c->seen[i];
+
+			if (seen)
+				seen &= in_tier(&p->heat, c, i, p->heat.slow);
+			n += lift_weight(seen);
+			t += lift_weight(seen & c->accessed[i]);
+		}
+	}
+	return n ? (uint32_t)(t * 4096 / n) : p->load.slow_p;
+}
+
+/* How long a sample usually is that finds this part of the pages on slow nodes used. */
+static uint64_t length_of(const struct lift_promote *p, uint32_t base_p)
+{
+	uint64_t usual = lift_neg_log(p->slow_mean);
+	uint64_t ns;
+
+	if (usual == 0)
+		return p->took_ns;
+	ns = p->calib.window_ns * lift_neg_log(base_p) / usual;
+	if (ns < p->took_ns / BUSY_LEAST)
+		return p->took_ns / BUSY_LEAST;
+	return ns < p->took_ns * BUSY_MOST ? ns : p->took_ns * BUSY_MOST;
+}
+
+/*
+ * What the window could have foretold of this sample, and what came true: @base_p of all pages on
+ * slow nodes did, and hot ones as many as would be in a sample of @busy_ns.
+ */
+static void learn_window(
+	struct lift_promote *p, const struct lift_chunk *c, uint32_t base_p, uint64_t busy_ns)
 {
 	uint64_t hot[LIFT_CHUNK_WORDS];
 	uint64_t eligible[LIFT_CHUNK_WORDS];
@@ -368,7 +407,8 @@ static void learn_window(struct lift_promote *p, const struct lift_chunk *c)
 		lift_window_rests(&p->window))
 		return;
 	lift_window_maps(&p->heat, c, p->hot, p->rates.p, true, hot, eligible, &hot_p);
-	lift_window_learn(&p->window, hot, eligible, hot_p, p->load.slow_p, c->armed, c->accessed);
+	hot_p = lift_chance_in(hot_p, p->calib.window_ns, busy_ns);
+	lift_window_learn(&p->window, hot, eligible, hot_p, base_p, c->armed, c->accessed);
 }
 
 /*
@@ -569,6 +609,8 @@ static void fold(struct lift_promote *p)
 	struct lift_tally *t = &p->tally;
 	uint64_t pages = p->load.slow_pages + p->load.fast_pages;
 	uint64_t slow_n = 0;
+	uint32_t base_p = slow_chance(p);
+	uint64_t busy_ns = length_of(p, base_p);
 
 	memset(t, 0, sizeof(*t));
 	for (uint32_t n = 0; n < p->heat.nr_chunks; n++) {
@@ -577,7 +619,7 @@ static void fold(struct lift_promote *p)
 		if (!some(c->armed))
 			continue;
 		p->pass.accessed += units(c, c->accessed);
-		learn_window(p, c);
+		learn_window(p, c, base_p, busy_ns);
 		lift_heat_sample(&p->heat, c, t);
 	}
 	lift_window_judge(&p->window, t->hit, t->wrong);
@@ -611,6 +653,14 @@ static void estimate_share(struct lift_promote *p, const struct lift_census *cen
 {
 	uint64_t slow = 0;
 	uint64_t fast = 0;
+	uint64_t sum = 0;
+	uint64_t n = 0;
+
+	for (unsigned s = 0; s < LIFT_STATES; s++) {
+		sum += (uint64_t)census->slow[s] * p->rates.p[s];
+		n += census->slow[s];
+	}
+	p->slow_mean = n ? (uint32_t)(sum / n) : 0;
 
 	for (unsigned s = 0; s < LIFT_STATES; s++) {
 		slow += (uint64_t)census->slow[s] * p->rates.rate[s];

@@ -115,6 +115,7 @@ struct lift_promote {
 	uint64_t armed_cpu;    /* CPU time of the program then */
 	uint64_t took_ns;      /* for how long it was active since, in the sample */
 	uint64_t busy_ns;      /* in which it usually uses as much memory as it did */
+	uint32_t slow_mean;    /* chance of a page on slow nodes, of 4096, by what was learned */
 	uint32_t duty;         /* share of the time that it uses a CPU, of 4096 */
 	uint64_t changed_at;   /* when the program last began something else */
 	uint64_t judged_at;    /* when moves were last judged */
