@@ -1,6 +1,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <stdlib.h>
+
 #include <criterion/criterion.h>
 
 #include "policy/threshold.h"
@@ -201,4 +203,28 @@ Test(threshold, predicted_pages_are_a_state_like_others)
 	lift_threshold_cut(&census, &rates, &price, 100, 50, UINT32_MAX, &cut);
 	cr_assert_eq(cut.promote[LIFT_STATE_PREDICTED], 50);
 	cr_assert_eq(cut.nr_promote, 60);
+}
+
+Test(threshold, chances_follow_the_length_of_samples)
+{
+	for (uint32_t p = 0; p <= 4096; p += 64) {
+		uint32_t before = 0;
+
+		cr_expect_eq(lift_chance_in(p, 100 * MS, 100 * MS), p);
+		for (uint64_t ms = 1; ms <= 1600; ms *= 2) {
+			uint32_t now = lift_chance_in(p, 100 * MS, ms * MS);
+
+			cr_expect_geq(now, before, "%u in %lu ms", p, (unsigned long)ms);
+			cr_expect_leq(now, 4096);
+			before = now;
+		}
+	}
+	/* 1 - (1 - 1/4)^2 and the way back; twice next to nothing */
+	cr_expect_lt(abs((int)lift_chance_in(1024, 100 * MS, 200 * MS) - 1792), 24);
+	cr_expect_lt(abs((int)lift_chance_in(1792, 200 * MS, 100 * MS) - 1024), 24);
+	cr_expect_lt(abs((int)lift_chance_in(40, 100 * MS, 200 * MS) - 80), 8);
+	/* Always found is known to be so at its own length only. */
+	cr_expect_lt(lift_chance_in(4096, 100 * MS, 50 * MS), 4096);
+	cr_expect_eq(lift_chance_in(4096, 100 * MS, 200 * MS), 4096);
+	cr_expect_eq(lift_chance_in(0, 100 * MS, 1600 * MS), 0);
 }
