@@ -315,7 +315,8 @@ def placed(text, here, folder):
     for there, ours in ((GUEST['FOLDER'] + '/', folder + '/'), (GUEST['SOCKET'], folder + '/socket'),
                         ('--fast %s ' % GUEST['FAST'], '--fast %s ' % join(here.fast))):
         text = text.replace(there, ours)
-    return text
+    # it does not become root unasked
+    return text.replace(' memcached -', ' memcached -u root -') if os.geteuid() == 0 else text
 
 
 def join(numbers):
