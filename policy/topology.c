@@ -89,7 +89,7 @@ int lift_topology_nearest(
 uint32_t lift_topology_gap_ns(const struct lift_topology *topo, int id_slow, int id_fast)
 {
 	/* A distance of 10 is a local access, of some 90 ns; 20 takes twice as long. */
-	enum { LOCAL = 10, NS_PER_10 = 90, GUESS = 100, MIN = 20, MAX = 2000 };
+	enum { LOCAL = 10, NS_PER_10 = 90, GUESS = 100, MIN = 20, MAX = 30000 };
 	int slow = lift_topology_find(topo, id_slow);
 	int fast = lift_topology_find(topo, id_fast);
 	uint32_t from;
