@@ -13,8 +13,13 @@ GOOD = 0.9          # of the best share: from then on a run counts as arrived
 # ---- of one run ---------------------------------------------------------------------------------
 
 def third(run):
-    """So many passes at the end are taken for the settled state."""
-    return max(1, len(run['passes']) // 3)
+    """So many passes at the end are taken for the settled state: no more than are measured."""
+    return max(1, min(len(run['passes']) // 3, len(phases(run, 'pass')) or len(run['passes'])))
+
+
+def is_whole(run):
+    """Whether all passes are measured, and not only those at the end."""
+    return len(phases(run, 'pass')) == len(run['passes'])
 
 
 def share(fields):
@@ -97,11 +102,11 @@ def fast_misses(run, fast):
 
 
 def all_ms(run):
-    """Modelled time of all CPUs together in passes and pauses, per pass: what everything costs."""
+    """Modelled time of all CPUs together in passes and pauses, per pass that is measured: what everything costs."""
     if not run['phases']:
         return None
     return sum(sum(p['ns'].values()) for kind in ('pass', 'pause') for p in phases(run, kind)
-               ) / 1e6 / len(run['passes'])
+               ) / 1e6 / len(phases(run, 'pass'))
 
 
 def moved(run):
@@ -159,6 +164,8 @@ def cost(run, base, last=False):
     if base is None:
         return None
     if run['phases'] and base['phases']:
+        if not last and not (is_whole(run) and is_whole(base)):
+            return None
         def each(of, *modes):
             return per_pass(of, *modes, last=third(of) if last else None)
         return (each(run, 'user', 'kernel') - each(base, 'user', 'kernel')) / each(base, 'user')

@@ -221,7 +221,8 @@ static int usage(FILE *to, int status)
 	      "  --period MS    a pass begins so long after the one before (0: at once)\n"
 	      "  --fast NODES   which nodes are fast: 0,1 (0)\n"
 	      "  --pin          a CPU for each thread\n"
-	      "  --mark         marks passes and the pauses between them for the cost model\n"
+	      "  --mark[=FROM]  marks passes and the pauses between them for the cost\n"
+	      "                 model; from this one on, or all\n"
 	      "\n"
 	      "Exit status: 1 when data was wrong, 2 for everything else.\n",
 		to);
@@ -237,7 +238,7 @@ static const struct option LONG[] = {
 	{"period", required_argument, NULL, 'P'},
 	{"fast", required_argument, NULL, 'f'},
 	{"pin", no_argument, NULL, 'c'},
-	{"mark", no_argument, NULL, 'M'},
+	{"mark", optional_argument, NULL, 'M'},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -277,7 +278,7 @@ static bool parse(int argc, char **argv)
 			pin = true;
 			break;
 		case 'M':
-			pass.mark = true;
+			pass.mark = optarg ? pass_number(&pass, name, optarg, 1, 100000) : 1;
 			break;
 		case 'h':
 			exit(usage(stdout, 0));

@@ -278,7 +278,8 @@ static int usage(FILE *to, int status)
 	      "  --seed N        (1)\n"
 	      "  --period MS     a pass begins so long after the one before (0: at once)\n"
 	      "  --pid N         the server's, to say where its pages are\n"
-	      "  --mark          marks passes and the pauses between them for the cost model\n"
+	      "  --mark[=FROM]   marks passes and the pauses between them for the cost\n"
+	      "                  model; from this one on, or all\n"
 	      "\n"
 	      "Exit status: 1 when a value was wrong, 2 for everything else.\n",
 		to);
@@ -299,7 +300,7 @@ static const struct option LONG[] = {
 	{"seed", required_argument, NULL, 'R'},
 	{"period", required_argument, NULL, 'P'},
 	{"pid", required_argument, NULL, 'p'},
-	{"mark", no_argument, NULL, 'M'},
+	{"mark", optional_argument, NULL, 'M'},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -360,7 +361,7 @@ int main(int argc, char **argv)
 			pid = (long)pass_number(&pass, name, optarg, 1, INT32_MAX);
 			break;
 		case 'M':
-			pass.mark = true;
+			pass.mark = optarg ? pass_number(&pass, name, optarg, 1, 100000) : 1;
 			break;
 		case 'h':
 			return usage(stdout, 0);

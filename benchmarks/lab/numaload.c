@@ -233,7 +233,8 @@ static int usage(FILE *to, int status)
 	      "  --pin           a CPU for each thread\n"
 	      "  --eater PID     a process that is ended when the memory is filled\n"
 	      "  --capacity MIB  room on the fast nodes, for what the best placement gives\n"
-	      "  --mark          marks passes and the pauses between them for the cost model\n"
+	      "  --mark[=FROM]   marks passes and the pauses between them for the cost\n"
+	      "                  model; from this one on, or all\n"
 	      "\n"
 	      "Exit status: 1 when data was wrong, 2 for everything else.\n",
 		to);
@@ -252,7 +253,7 @@ static const struct option LONG[] = {
 	{"pin", no_argument, NULL, 'c'},
 	{"eater", required_argument, NULL, 'E'},
 	{"capacity", required_argument, NULL, 'C'},
-	{"mark", no_argument, NULL, 'M'},
+	{"mark", optional_argument, NULL, 'M'},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -301,7 +302,7 @@ static bool parse(int argc, char **argv)
 			capacity = pass_number(&pass, name, optarg, 0, 1ul << 20);
 			break;
 		case 'M':
-			pass.mark = true;
+			pass.mark = optarg ? pass_number(&pass, name, optarg, 1, 100000) : 1;
 			break;
 		case 'h':
 			exit(usage(stdout, 0));

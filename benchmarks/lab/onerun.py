@@ -129,6 +129,7 @@ class Settings:
         self.library = os.path.abspath(options.numalift or os.path.join(self.build, 'shim', 'libnumalift.so'))
         self.model = not options.plain
         self.passes = options.passes
+        self.measured = options.measured    # passes at the end; 0: all
         self.accesses = options.accesses
         self.period = options.period
         self.env = dict(pair.split('=', 1) for pair in options.env)

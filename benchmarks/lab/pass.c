@@ -22,11 +22,16 @@ double pass_now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
+static bool is_marked(const struct pass *p)
+{
+	return p->mark && p->number >= p->mark;
+}
+
 static void open_phase(const struct pass *p, const char *what)
 {
 	char name[32];
 
-	if (!p->mark)
+	if (!is_marked(p))
 		return;
 	snprintf(name, sizeof(name), "%s %lu", what, p->number);
 	marker_open(name);
@@ -48,7 +53,7 @@ void pass_begin(struct pass *p)
 
 void pass_end(struct pass *p)
 {
-	if (p->mark)
+	if (is_marked(p))
 		marker_close();
 	p->ms = pass_now_ms() - p->start_ms;
 }
@@ -64,7 +69,7 @@ void pass_rest(const struct pass *p)
 	open_phase(p, "pause");
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
 		;
-	if (p->mark)
+	if (is_marked(p))
 		marker_close();
 }
 

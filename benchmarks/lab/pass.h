@@ -15,7 +15,7 @@ struct pass {
 	const char *program;  /* for messages */
 	unsigned long passes; /* how many there are */
 	double period_ms;     /* one begins so long after the one before; 0: at once */
-	bool mark;            /* for the cost model */
+	unsigned long mark;   /* from this one on they are marked for the cost model; 0: none */
 	unsigned long number; /* of the current one, from 1 */
 	double start_ms;
 	double ms; /* what the last one took */

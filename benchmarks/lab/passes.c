@@ -155,7 +155,8 @@ static int usage(FILE *to, int status)
 	      "  --accesses N        what a pass does, as it is to be printed (0)\n"
 	      "  --figure NAME=TEXT  prints the number that follows the text in what the command\n"
 	      "                      printed\n"
-	      "  --mark              marks passes and the pauses between them for the cost model\n"
+	      "  --mark[=FROM]       marks passes and the pauses between them for the cost\n"
+	      "                      model; from this one on, or all\n"
 	      "\n"
 	      "Exit status: 1 when the command failed or a figure is missing, 2 for all else.\n",
 		to);
@@ -168,7 +169,7 @@ static const struct option LONG[] = {
 	{"pid", required_argument, NULL, 'p'},
 	{"accesses", required_argument, NULL, 'a'},
 	{"figure", required_argument, NULL, 'f'},
-	{"mark", no_argument, NULL, 'M'},
+	{"mark", optional_argument, NULL, 'M'},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -202,7 +203,7 @@ static bool parse(int argc, char **argv)
 			figures[nr_figures++] = optarg;
 			break;
 		case 'M':
-			pass.mark = true;
+			pass.mark = optarg ? pass_number(&pass, name, optarg, 1, 100000) : 1;
 			break;
 		case 'h':
 			exit(usage(stdout, 0));

@@ -38,7 +38,7 @@ FAST = ['0', '1']
 
 
 class SETTINGS:
-    passes, period, accesses, model, programs = 3, 100, 1000, True, ''
+    passes, measured, period, accesses, model, programs = 3, 2, 100, 1000, True, ''
 
 
 PRINTED = '''@room 105
@@ -129,6 +129,12 @@ def check_figures(t):
     longer['passes'].append(dict(longer['passes'][-1], **{'pass': 4}))
     longer['phases']['pass 4'] = phase(1000, 10, 40e6)
     t.holds(abs(figures.cost(longer, base)) < 0.01, 'cost is per pass', figures.cost(longer, base))
+    end = made_up(1000, 10, 40e6, 2e6)
+    for name in ('pass 1', 'pause 1', 'pass 2'):
+        del end['phases'][name]
+    row = figures.of_run(end, base, FAST, 500)
+    t.same((row['settled'], row['ms'], row['ms_of_all'], row['cost'], row['cost_settled']), (0.9, 40.0, 42.0, None, 0.0),
+           'of a run that is measured at its end only the settled state is known')
     server = onerun.parse('@room 3\n{"pass": 1, "nodes": {"0": 256, "1": 256, "2": 512}}\n')
     onerun.add_shares(server)
     t.same((server['passes'][0]['share'], server['end']), (0.5, {'best_static': 0.75}), 'shares of a server')
@@ -599,7 +605,7 @@ def check_rows(t):
         missing = [w for w in workload.own if not os.path.exists(os.path.join(model.HERE, w + '.c'))]
         t.same(missing, [], '%s: the lab has its programs' % workload.name)
         text = workload.steps('START', SETTINGS, 7)
-        wrong = [what for what in ('START ', '@before\n', '--passes 3', '--mark', '$eater') if what not in text]
+        wrong = [what for what in ('START ', '@before\n', '--passes 3', '--mark=2', '$eater') if what not in text]
         t.same(wrong, [], '%s: steps' % workload.name)
         done = subprocess.run(['sh', '-n'], input=text, stderr=subprocess.PIPE, text=True, check=False)
         t.holds(done.returncode == 0, '%s: a shell can read them' % workload.name, done.stderr.strip())
@@ -608,8 +614,8 @@ def check_rows(t):
     t.same(set(main.MAIN) - known, set(), 'the contenders of a usual call are there')
     t.holds(figures.BASE in main.MAIN, 'so is the one to compare with')
     loads = {w.name for w in workloads.WORKLOADS}
-    t.same((set(main.QUICK_ALL) - known, set(main.QUICK_OTHERS).union(
-        *main.QUICK_KERNEL.values()) - loads, set(main.QUICK_KERNEL) - known), (set(), set(), set()), 'and what a quick one has')
+    t.same((set(main.QUICK_ALL) - known, set(main.QUICK_OTHERS).union(*main.QUICK_KERNEL.values()) - loads,
+            set(main.QUICK_KERNEL) - known), (set(), set(), set()), 'and what a quick one has')
     args = main.options(['--quick'])
     peers = [c for c in contenders.CONTENDERS if c.name in main.MAIN]
     without, said = main.left_out(args, workloads.WORKLOADS, peers)

@@ -65,7 +65,7 @@ struct options {
 	unsigned long eat_left;     /* MiB left free on each */
 	pid_t eater; /* the same by another process, which is ended when the memory is filled */
 	bool place;  /* the pages that will be hottest begin on the fast nodes */
-	bool mark;
+	unsigned long mark;
 };
 
 static struct options o = {
@@ -546,7 +546,8 @@ static int usage(FILE *to, int status)
 	      "  --eat NODES:MIB    while memory is filled, these nodes are full but for so much,\n"
 	      "                     or for what the kernel keeps for itself, if that is more\n"
 	      "  --eater PID        the same by another process, which is then ended\n"
-	      "  --mark             marks passes and the pauses between them for the cost model\n"
+	      "  --mark[=FROM]      marks passes and the pauses between them for the cost\n"
+	      "                     model; from this one on, or all\n"
 	      "\n"
 	      "Exit status: 1 when data was wrong, 2 for everything else.\n",
 		to);
@@ -611,7 +612,7 @@ static const struct option LONG[] = {
 	{"place", no_argument, NULL, 'L'},
 	{"eat", required_argument, NULL, 'e'},
 	{"eater", required_argument, NULL, 'E'},
-	{"mark", no_argument, NULL, 'M'},
+	{"mark", optional_argument, NULL, 'M'},
 	{"help", no_argument, NULL, '?'},
 	{NULL, 0, NULL, 0},
 };
@@ -698,7 +699,7 @@ static void set(const char *name, int what, const char *value)
 		o.eater = (pid_t)number(name, value, 1, INT32_MAX);
 		break;
 	case 'M':
-		o.mark = true;
+		o.mark = value ? number(name, value, 1, 100000) : 1;
 		break;
 	}
 }

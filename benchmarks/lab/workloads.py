@@ -114,16 +114,18 @@ class Workload:
 
     def common(self, settings):
         """Options of all the lab's own loads."""
-        return ['--passes', str(settings.passes or self.passes), '--period', str(settings.period)
-                ] + ['--mark'] * settings.model
+        passes = settings.passes or self.passes
+        first = max(1, passes - settings.measured + 1) if settings.measured else 1
+        return ['--passes', str(passes), '--period', str(settings.period)
+                ] + ['--mark=%d' % first] * settings.model
 
 
 class Tierload(Workload):
     own = ('tierload',)
     places_itself = True
 
-    def __init__(self, name, about, size, room, options, **more):
-        super().__init__(name, about, size, room, **more)
+    def __init__(self, name, about, size, room, options, passes=40):
+        super().__init__(name, about, size, room, passes)
         self.options = options
 
     def steps(self, start, settings, seed):
@@ -352,8 +354,8 @@ WORKLOADS = [
              ['--hot', '192', '--share', '100', '--zipf', '0.99']),
     Tierload('scan', 'hot runs of 64 KiB are walked from end to end', 192, 105,
              ['--hot', '40', '--run', '64', '--scan']),
-    Tierload('moving', 'the hot set moves every 4 passes', 192, 105,
-             ['--hot', '40', '--run', '32', '--move', '4'], passes=16),
+    Tierload('moving', 'the hot set moves every 40 passes', 192, 105,
+             ['--hot', '40', '--run', '32', '--move', '40'], passes=80),
     Tierload('wide', 'a hot set larger than the fast nodes', 192, 70, ['--hot', '110', '--run', '32']),
     Tierload('uniform', 'all pages alike: there is nothing to gain', 192, 105, ['--hot', '0']),
     Tierload('writes', 'as hot, and every fifth access writes', 192, 105,
@@ -362,8 +364,8 @@ WORKLOADS = [
              ['--hot', '40', '--run', '32', '--threads', '2']),
     Tierload('heap', 'as hot, in blocks of 256 KiB from malloc', 192, 105,
              ['--hot', '40', '--run', '32', '--alloc', 'malloc', '--block', '256']),
-    Tierload('gups', 'updates at random, of a hot set that moves every 4 passes', 192, 105,
-             ['--hot', '40', '--run', '32', '--move', '4', '--writes', '100', '--update'], passes=16),
+    Tierload('gups', 'updates at random, of a hot set that moves every 40 passes', 192, 105,
+             ['--hot', '40', '--run', '32', '--move', '40', '--writes', '100', '--update'], passes=80),
     Tierload('gups-uniform', 'updates at random, of all pages alike', 192, 105,
              ['--hot', '0', '--writes', '100', '--update']),
     Tierload('gups-walk', 'updates of a word of each line, one after the other', 192, 105,
