@@ -361,8 +361,9 @@ def mariadb(g):
                        for name in ('pgpromote_success', 'pgdemote'))
     talk = '/usr/bin/mariadb --no-defaults -S /tmp/mysql.sock -u root -N'
     env = {'NUMALIFT_LOG': 'debug', **CONSTANT}
+    # The kernel's would bring up what the limit has just taken down, and leave nothing to do.
     step = g.shell('\n'.join([
-        FILL,
+        balancing(0), FILL,
         '%s > /tmp/said 2>&1 & pid=$!' % shlex.join(g.command(start, uid=102, env=env)),
         'n=0; until %s -e "select 1" > /tmp/first 2>&1; do n=$((n + 1)); [ $n -lt 300 ] || exit 1; '
         'kill -0 $pid || exit 1; usleep 200000; done' % talk,
@@ -373,7 +374,7 @@ def mariadb(g):
         'while { %s; } > /tmp/stat; ! { %s; } && [ $rc = 0 ] && [ $n -lt %d ]; do' % (STAT, both, MOST_SECONDS),
         "n=$((n + 1)); %s -e '%s; do sleep(1)'; rc=$?; done; cat /tmp/stat" % (talk, count),
         'grep -v "^numalift: " /tmp/said | grep -i error >&2',
-        'kill $pid; wait $pid; exit $rc']), 'MariaDB while pages move')
+        'kill $pid; wait $pid', balancing(1), 'exit $rc']), 'MariaDB while pages move')
 
     def fn():
         sums = [line for line in step.need().out if re.match(r'n\d', line)]
