@@ -78,6 +78,10 @@ def _own_group():
     _die_with_parent()
 
 
+class BootDied(GuestError):
+    """The guest went off before anything of the command had begun."""
+
+
 class Vm:
     """Runs once. status is the command's; console the last part of the console."""
 
@@ -178,7 +182,9 @@ class Vm:
                         key.data.feed(data)
                 if not any(k.data is control for k in selector.get_map().values()):
                     self.process.wait()
-                    raise GuestError(self._died(said, interactive))
+                    # what QEMU itself refuses, it says
+                    booting = self.ready_at is None and self.process.returncode == 0
+                    raise (BootDied if booting else GuestError)(self._died(said, interactive))
         # nothing on its disks, as it has none: the word is enough, and then it is off
         try:
             control.ours.sendall(b"off\n")
