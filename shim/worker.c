@@ -282,8 +282,8 @@ void lift_worker_constructed(void)
 }
 
 /*
- * What is mapped at once in one piece will be used. Else it takes memory to be there: a heap maps
- * more than it needs.
+ * What is mapped at once in one piece will be used. Else it takes memory to be there, as a heap
+ * maps more than it needs; or to be much: who allocates first and fills later may never map again.
  */
 void lift_worker_count(size_t len)
 {
@@ -293,7 +293,8 @@ void lift_worker_count(size_t len)
 	if (atomic_load_explicit(&t.state, memory_order_relaxed) != NONE || all < MAPPED_ENOUGH)
 		return;
 	if (len >= MAPPED_ENOUGH || (before / LIFT_GRANULE != all / LIFT_GRANULE &&
-					    lift_os_resident_bytes() >= MAPPED_ENOUGH / 2))
+					    (lift_os_resident_bytes() >= MAPPED_ENOUGH / 2 ||
+						    lift_os_data_bytes() >= 2 * MAPPED_ENOUGH)))
 		start();
 }
 

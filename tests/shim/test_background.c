@@ -8,6 +8,7 @@ VICTIM(effective_user, .victim = "background", .args = {"effective"}, .env = {TR
 VICTIM(child_without_fork_handlers, .victim = "background", .args = {"fork"}, .env = {TRACK})
 VICTIM(child_of_vfork_changes_its_user, .victim = "background", .args = {"vfork"}, .env = {TRACK})
 VICTIM(user_namespace, .victim = "background", .args = {"unshare"}, .env = {TRACK})
+VICTIM(memory_is_used_later, .victim = "background", .args = {"first"}, .env = {TRACK})
 VICTIM(real_time_program, .victim = "background", .args = {"urgent"}, .env = {TRACK})
 VICTIM(all_descriptors_closed, .victim = "background", .args = {"descriptors"}, .env = {TRACK})
 VICTIM(older_and_newer_memory_moves, .victim = "background", .args = {"remap"}, .env = {TRACK})

@@ -154,16 +154,33 @@ static void grow(void)
 	usleep(500000); /* whoever waits for it to be large looks now and then */
 }
 
+/* Blocks of a quarter of a gigabyte, of which next to nothing is resident. */
+static void allocate_first(void)
+{
+	enum { BLOCK = 256 * 1024, BLOCKS = 1024 };
+	int threads = getenv("LD_PRELOAD") ? 2 : 1;
+
+	CHECK(!prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+	for (int i = 0; i < BLOCKS; i++)
+		CHECK(malloc(BLOCK));
+	if (count_names("/proc/self/task") != threads)
+		FAIL("%d threads instead of %d", count_names("/proc/self/task"), threads);
+}
+
 int main(int argc, char **argv)
 {
 	const char *which = argc > 1 ? argv[1] : "";
 	struct sched_param urgent = {.sched_priority = 5};
 	pid_t child;
 
-	if (geteuid() != 0 && !strstr("remap attached descriptors unshare alone", which))
+	if (geteuid() != 0 && !strstr("remap attached descriptors unshare alone first", which))
 		SKIP("needs root");
 	if (!strcmp(which, "urgent") && sched_setscheduler(0, SCHED_FIFO, &urgent))
 		SKIP("no real-time threads here");
+	if (!strcmp(which, "first")) {
+		allocate_first();
+		return pass();
+	}
 	grow();
 	if (!strcmp(which, "user")) {
 		change_user();
