@@ -171,7 +171,7 @@ static bool sleep_sample(uint64_t ns)
 static bool large_enough(void)
 {
 	return lift_sys_process_cpu_ns() >= LIFT_START_CPU_NS &&
-	       lift_os_resident_bytes() >= LIFT_START_RSS_BYTES;
+	       lift_os_bytes().resident >= LIFT_START_RSS_BYTES;
 }
 
 /* A program that stays small, or idles, is looked at more and more rarely. */
@@ -413,7 +413,7 @@ static void read_now(void)
 	if (w.read_at && w.now.now_ns - w.read_at < READ_EVERY_NS)
 		return;
 	w.read_at = w.now.now_ns;
-	w.now.rss_bytes = lift_os_resident_bytes();
+	w.now.rss_bytes = lift_os_bytes().resident;
 	w.now.fast_limit_pages = limit == LIFT_NO_LIMIT ? UINT64_MAX : limit / PAGE;
 	read_nodes(w.now.now_ns);
 }
@@ -434,7 +434,7 @@ static uint32_t size_records(bool *ret_tight)
 	*ret_tight = lift_sys_limited_memory() ||
 		     lift_os_number("/proc/sys/vm/overcommit_memory", 0) == 2;
 	if (*ret_tight)
-		bytes = 2 * lift_os_resident_bytes();
+		bytes = 2 * lift_os_bytes().resident;
 	if (bytes > UINT64_C(64) << 40)
 		bytes = UINT64_C(64) << 40;
 	/* Mappings begin and end within chunks. */

@@ -277,7 +277,7 @@ void lift_worker_constructed(void)
 	if (!atomic_load_explicit(&lift_worker_possible, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&t.constructed, true, memory_order_release);
-	if (lift_os_data_bytes() >= MAPPED_ENOUGH + LIFT_GRANULE)
+	if (lift_os_bytes().data >= MAPPED_ENOUGH + LIFT_GRANULE)
 		start();
 }
 
@@ -292,10 +292,16 @@ void lift_worker_count(size_t len)
 
 	if (atomic_load_explicit(&t.state, memory_order_relaxed) != NONE || all < MAPPED_ENOUGH)
 		return;
-	if (len >= MAPPED_ENOUGH || (before / LIFT_GRANULE != all / LIFT_GRANULE &&
-					    (lift_os_resident_bytes() >= MAPPED_ENOUGH / 2 ||
-						    lift_os_data_bytes() >= 2 * MAPPED_ENOUGH)))
-		start();
+	if (len < MAPPED_ENOUGH) {
+		struct lift_os_bytes bytes;
+
+		if (before / LIFT_GRANULE == all / LIFT_GRANULE)
+			return;
+		bytes = lift_os_bytes();
+		if (bytes.resident < MAPPED_ENOUGH / 2 && bytes.data < 2 * MAPPED_ENOUGH)
+			return;
+	}
+	start();
 }
 
 /*

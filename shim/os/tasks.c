@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -81,25 +80,18 @@ void lift_tasks_close(struct lift_tasks *t)
 	t->fd = -1;
 }
 
-static uint64_t statm(bool data)
+struct lift_os_bytes lift_os_bytes(void)
 {
 	char buf[128];
-	long n = lift_sys_read_file("/proc/thread-self/statm", buf, sizeof(buf));
-	uint64_t resident;
-	uint64_t other;
-
-	if (n <= 0 || lift_parse_statm(buf, (size_t)n, &resident, &other) < 0)
-		return 0;
-	return (data ? other : resident) * getauxval(AT_PAGESZ);
-}
-
-uint64_t lift_os_resident_bytes(void)
-{
 	/* It may be some 64 pages per CPU behind: the kernel sums it up lazily. */
-	return statm(false);
-}
+	long n = lift_sys_read_file("/proc/thread-self/statm", buf, sizeof(buf));
+	struct lift_os_bytes ret = {0};
+	uint64_t resident;
+	uint64_t data;
 
-uint64_t lift_os_data_bytes(void)
-{
-	return statm(true);
+	if (n > 0 && lift_parse_statm(buf, (size_t)n, &resident, &data) == 0) {
+		ret.resident = resident * getauxval(AT_PAGESZ);
+		ret.data = data * getauxval(AT_PAGESZ);
+	}
+	return ret;
 }

@@ -36,9 +36,11 @@ long lift_tasks_read(const struct lift_tasks *t, const char *name, char *buf, si
 
 void lift_tasks_close(struct lift_tasks *t);
 
-/* Resident memory of the process; 0: /proc cannot say. */
-uint64_t lift_os_resident_bytes(void);
-/* What is mapped for writing, stack included; likewise. */
-uint64_t lift_os_data_bytes(void);
+/* Memory of the process; all 0: /proc cannot say. */
+struct lift_os_bytes {
+	uint64_t resident;
+	uint64_t data; /* mapped for writing, stack included */
+};
+struct lift_os_bytes lift_os_bytes(void);
 
 #endif

@@ -638,7 +638,7 @@ static void clocks(void)
 	uint64_t now = m->now(m->ctx);
 	uint64_t thread = lift_sys_thread_cpu_ns();
 	uint64_t process = lift_sys_process_cpu_ns();
-	uint64_t rss = lift_os_resident_bytes();
+	uint64_t rss = lift_os_bytes().resident;
 	uint64_t has = 0;
 	uint64_t total = 0;
 	struct area a;
@@ -649,9 +649,9 @@ static void clocks(void)
 	check(m->now(m->ctx) > now && lift_sys_thread_cpu_ns() > thread &&
 			lift_sys_process_cpu_ns() > process && thread > 0 && process >= thread,
 		"clocks go forward");
-	check(rss > 0 && lift_os_resident_bytes() > rss + NR * PAGE / 2,
+	check(rss > 0 && lift_os_bytes().resident > rss + NR * PAGE / 2,
 		"resident: %llu kB more for %zu kB",
-		(unsigned long long)(lift_os_resident_bytes() - rss) / 1024, NR * PAGE / 1024);
+		(unsigned long long)(lift_os_bytes().resident - rss) / 1024, NR * PAGE / 1024);
 	rc = m->free_memory(m->ctx, from_node < 0 ? 0 : from_node, &has, &total);
 	check(rc == 0 && has > 0 && has < total, "memory: %llu of %llu kB free",
 		(unsigned long long)has / 1024, (unsigned long long)total / 1024);
