@@ -215,22 +215,26 @@ void fake_sampler_collect(struct fake_memsys *m, struct lift_range r, fake_sampl
 	}
 }
 
+struct sum {
+	uint64_t resident;
+	uint64_t accessed;
+};
+
+static void add_up(void *arg, struct lift_range r, bool accessed)
+{
+	struct sum *sum = arg;
+
+	sum->resident += lift_range_bytes(r);
+	sum->accessed += accessed ? lift_range_bytes(r) : 0;
+}
+
 uint64_t fake_sampler_sum(struct fake_memsys *m, struct lift_range r, uint64_t *ret_accessed)
 {
-	uint64_t resident = 0;
+	struct sum sum = {0, 0};
 
-	*ret_accessed = 0;
-	for (uintptr_t a = r.start; a < r.end; a += FAKE_PAGE) {
-		const struct fake_page *p = page_at(m, a);
-
-		if (!p || p->node == FAKE_ABSENT)
-			continue;
-		m->scanned++;
-		m->cost_ns += m->costs.scan;
-		resident += FAKE_PAGE;
-		*ret_accessed += p->armed ? 0 : FAKE_PAGE;
-	}
-	return resident;
+	fake_sampler_collect(m, r, add_up, &sum);
+	*ret_accessed = sum.accessed;
+	return sum.resident;
 }
 
 void fake_random_seed(struct fake_random *r, uint64_t seed)
