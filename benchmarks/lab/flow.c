@@ -234,11 +234,9 @@ static const struct option LONG[] = {
 	{"threads", required_argument, NULL, 't'},
 	{"rounds", required_argument, NULL, 'r'},
 	{"chunk", required_argument, NULL, 'k'},
-	{"passes", required_argument, NULL, 'n'},
-	{"period", required_argument, NULL, 'P'},
 	{"fast", required_argument, NULL, 'f'},
 	{"pin", no_argument, NULL, 'c'},
-	{"mark", optional_argument, NULL, 'M'},
+	PASS_OPTIONS,
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -250,6 +248,9 @@ static bool parse(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "", LONG, &index)) != -1) {
 		const char *name = c == '?' ? "" : LONG[index].name;
+
+		if (pass_option(&pass, c, name, optarg, 1))
+			continue;
 
 		switch (c) {
 		case 's':
@@ -264,21 +265,12 @@ static bool parse(int argc, char **argv)
 		case 'k':
 			chunk_kib = pass_number(&pass, name, optarg, 4, 1ul << 20) & ~3ul;
 			break;
-		case 'n':
-			pass.passes = pass_number(&pass, name, optarg, 1, 100000);
-			break;
-		case 'P':
-			pass.period_ms = (double)pass_number(&pass, name, optarg, 0, 1000000);
-			break;
 		case 'f':
 			if (eat_parse(optarg, &fast, NULL))
 				return false;
 			break;
 		case 'c':
 			pin = true;
-			break;
-		case 'M':
-			pass.mark = optarg ? pass_number(&pass, name, optarg, 1, 100000) : 1;
 			break;
 		case 'h':
 			exit(usage(stdout, 0));

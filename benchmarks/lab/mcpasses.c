@@ -291,16 +291,14 @@ static const struct option LONG[] = {
 	{"keys", required_argument, NULL, 'k'},
 	{"bytes", required_argument, NULL, 'b'},
 	{"fill", no_argument, NULL, 'f'},
-	{"passes", required_argument, NULL, 'n'},
 	{"gets", required_argument, NULL, 'g'},
 	{"zipf", required_argument, NULL, 'z'},
 	{"sets", required_argument, NULL, 'S'},
 	{"batch", required_argument, NULL, 'B'},
 	{"connections", required_argument, NULL, 'c'},
 	{"seed", required_argument, NULL, 'R'},
-	{"period", required_argument, NULL, 'P'},
 	{"pid", required_argument, NULL, 'p'},
-	{"mark", optional_argument, NULL, 'M'},
+	PASS_OPTIONS,
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -318,6 +316,9 @@ int main(int argc, char **argv)
 		const char *name = c == '?' ? "" : LONG[index].name;
 		char *end;
 
+		if (pass_option(&pass, c, name, optarg, 0))
+			continue;
+
 		switch (c) {
 		case 's':
 			path = optarg;
@@ -330,9 +331,6 @@ int main(int argc, char **argv)
 			break;
 		case 'f':
 			filling = true;
-			break;
-		case 'n':
-			pass.passes = pass_number(&pass, name, optarg, 0, 100000);
 			break;
 		case 'g':
 			gets = pass_number(&pass, name, optarg, 0, UINT32_MAX);
@@ -354,14 +352,8 @@ int main(int argc, char **argv)
 		case 'R':
 			seed = pass_number(&pass, name, optarg, 0, UINT32_MAX);
 			break;
-		case 'P':
-			pass.period_ms = (double)pass_number(&pass, name, optarg, 0, 1000000);
-			break;
 		case 'p':
 			pid = (long)pass_number(&pass, name, optarg, 1, INT32_MAX);
-			break;
-		case 'M':
-			pass.mark = optarg ? pass_number(&pass, name, optarg, 1, 100000) : 1;
 			break;
 		case 'h':
 			return usage(stdout, 0);

@@ -247,13 +247,11 @@ static const struct option LONG[] = {
 	{"size", required_argument, NULL, 's'},
 	{"own", no_argument, NULL, 'o'},
 	{"rounds", required_argument, NULL, 'r'},
-	{"passes", required_argument, NULL, 'n'},
-	{"period", required_argument, NULL, 'P'},
 	{"fast", required_argument, NULL, 'f'},
 	{"pin", no_argument, NULL, 'c'},
 	{"eater", required_argument, NULL, 'E'},
 	{"capacity", required_argument, NULL, 'C'},
-	{"mark", optional_argument, NULL, 'M'},
+	PASS_OPTIONS,
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -265,6 +263,9 @@ static bool parse(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "", LONG, &index)) != -1) {
 		const char *name = c == '?' ? "" : LONG[index].name;
+
+		if (pass_option(&pass, c, name, optarg, 1))
+			continue;
 
 		switch (c) {
 		case 'p':
@@ -282,12 +283,6 @@ static bool parse(int argc, char **argv)
 		case 'r':
 			rounds = pass_number(&pass, name, optarg, 1, 1000);
 			break;
-		case 'n':
-			pass.passes = pass_number(&pass, name, optarg, 1, 100000);
-			break;
-		case 'P':
-			pass.period_ms = (double)pass_number(&pass, name, optarg, 0, 1000000);
-			break;
 		case 'f':
 			if (eat_parse(optarg, &fast, NULL))
 				return false;
@@ -300,9 +295,6 @@ static bool parse(int argc, char **argv)
 			break;
 		case 'C':
 			capacity = pass_number(&pass, name, optarg, 0, 1ul << 20);
-			break;
-		case 'M':
-			pass.mark = optarg ? pass_number(&pass, name, optarg, 1, 100000) : 1;
 			break;
 		case 'h':
 			exit(usage(stdout, 0));

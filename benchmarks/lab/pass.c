@@ -89,6 +89,24 @@ unsigned long pass_number(const struct pass *p, const char *option, const char *
 	return n;
 }
 
+bool pass_option(
+	struct pass *p, int what, const char *option, const char *text, unsigned long least)
+{
+	switch (what) {
+	case 'n':
+		p->passes = pass_number(p, option, text, least, 100000);
+		return true;
+	case 'P':
+		p->period_ms = (double)pass_number(p, option, text, 0, 1000000);
+		return true;
+	case 'M':
+		p->mark = text ? pass_number(p, option, text, 1, 100000) : 1;
+		return true;
+	default:
+		return false;
+	}
+}
+
 void pass_pin(unsigned long number)
 {
 	cpu_set_t allowed;

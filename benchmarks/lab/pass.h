@@ -35,6 +35,18 @@ void pass_rest(const struct pass *p);
 unsigned long pass_number(const struct pass *p, const char *option, const char *text,
 	unsigned long min, unsigned long max);
 
+/* Options of all loads, for getopt_long; pass_option() takes them. */
+/* clang-format off */
+#define PASS_OPTIONS                                  \
+	{"passes", required_argument, NULL, 'n'},     \
+	{"period", required_argument, NULL, 'P'},     \
+	{"mark", optional_argument, NULL, 'M'}
+/* clang-format on */
+
+/* False when `what` is another one. At least so many passes. Otherwise as pass_number(). */
+bool pass_option(
+	struct pass *p, int what, const char *option, const char *text, unsigned long least);
+
 /* The calling thread, to one of the CPUs that it may use; each number has another as far as there
  * are. Ends the program on failure. */
 void pass_pin(unsigned long number);

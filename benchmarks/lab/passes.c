@@ -164,12 +164,10 @@ static int usage(FILE *to, int status)
 }
 
 static const struct option LONG[] = {
-	{"passes", required_argument, NULL, 'n'},
-	{"period", required_argument, NULL, 'P'},
 	{"pid", required_argument, NULL, 'p'},
 	{"accesses", required_argument, NULL, 'a'},
 	{"figure", required_argument, NULL, 'f'},
-	{"mark", optional_argument, NULL, 'M'},
+	PASS_OPTIONS,
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -182,13 +180,10 @@ static bool parse(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "+", LONG, &index)) != -1) {
 		const char *name = c == '?' ? "" : LONG[index].name;
 
+		if (pass_option(&pass, c, name, optarg, 1))
+			continue;
+
 		switch (c) {
-		case 'n':
-			pass.passes = pass_number(&pass, name, optarg, 1, 100000);
-			break;
-		case 'P':
-			pass.period_ms = (double)pass_number(&pass, name, optarg, 0, 1000000);
-			break;
 		case 'p':
 			if (nr_pids == MAX_PIDS)
 				return false;
@@ -201,9 +196,6 @@ static bool parse(int argc, char **argv)
 			if (nr_figures == MAX_FIGURES || !strchr(optarg, '='))
 				return false;
 			figures[nr_figures++] = optarg;
-			break;
-		case 'M':
-			pass.mark = optarg ? pass_number(&pass, name, optarg, 1, 100000) : 1;
 			break;
 		case 'h':
 			exit(usage(stdout, 0));

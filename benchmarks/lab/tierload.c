@@ -43,16 +43,14 @@ struct options {
 	unsigned long size_mib;
 	unsigned long hot_mib; /* 0: no hot set */
 	unsigned long run_kib;
-	unsigned long share;  /* percent of the reads that go to the hot set */
-	unsigned long writes; /* percent of the accesses */
-	double zipf;          /* exponent over the hot runs; 0: all alike */
-	bool scan;            /* hot runs are walked, line by line */
-	bool walk;            /* all memory is, from one pass to the next */
-	bool update;          /* what is written is read before */
-	unsigned long passes;
+	unsigned long share;    /* percent of the reads that go to the hot set */
+	unsigned long writes;   /* percent of the accesses */
+	double zipf;            /* exponent over the hot runs; 0: all alike */
+	bool scan;              /* hot runs are walked, line by line */
+	bool walk;              /* all memory is, from one pass to the next */
+	bool update;            /* what is written is read before */
 	unsigned long accesses; /* of a pass, all threads together */
-	unsigned long period_ms;
-	unsigned long move; /* the hot set moves every so many passes; 0: never */
+	unsigned long move;     /* the hot set moves every so many passes; 0: never */
 	unsigned long threads;
 	bool pin;
 	bool heap;               /* aligned_alloc instead of mmap */
@@ -65,7 +63,6 @@ struct options {
 	unsigned long eat_left;     /* MiB left free on each */
 	pid_t eater; /* the same by another process, which is ended when the memory is filled */
 	bool place;  /* the pages that will be hottest begin on the fast nodes */
-	unsigned long mark;
 };
 
 static struct options o = {
@@ -73,13 +70,13 @@ static struct options o = {
 	.hot_mib = 40,
 	.run_kib = 32,
 	.share = 95,
-	.passes = 10,
 	.accesses = 400000,
 	.threads = 1,
 	.huge = -1,
 	.seed = 1,
 	.fast = 1,
 };
+static struct pass passes = {.program = "tierload", .passes = 10};
 
 static char **blocks;
 static size_t block_bytes;
@@ -172,7 +169,7 @@ static struct generator generator(unsigned long pass, unsigned long thread)
 
 static void build_epochs(void)
 {
-	unsigned long n = epoch_of(o.passes - 1) + 1;
+	unsigned long n = epoch_of(passes.passes - 1) + 1;
 	unsigned long slots = o.size_mib * MIB / (o.run_kib * KIB);
 
 	epochs = need(calloc(n, sizeof(*epochs)), "memory for hot sets");
@@ -199,10 +196,10 @@ static void build_epochs(void)
 
 static void count_reads(void)
 {
-	counts = need(mmap(NULL, o.passes * nr_pages * sizeof(*counts), PROT_READ | PROT_WRITE,
+	counts = need(mmap(NULL, passes.passes * nr_pages * sizeof(*counts), PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
 		"memory for counts");
-	for (unsigned long pass = 0; pass < o.passes; pass++)
+	for (unsigned long pass = 0; pass < passes.passes; pass++)
 		for (unsigned long t = 0; t < o.threads; t++) {
 			struct generator g = generator(pass, t);
 
@@ -332,7 +329,7 @@ static void *reader(void *arg)
 	pthread_barrier_wait(&barrier);
 	fill(thread);
 	pthread_barrier_wait(&barrier);
-	for (unsigned long pass = 0; pass < o.passes; pass++) {
+	for (unsigned long pass = 0; pass < passes.passes; pass++) {
 		pthread_barrier_wait(&barrier);
 		read_pass(thread);
 		pthread_barrier_wait(&barrier);
@@ -463,7 +460,7 @@ static unsigned long place(const unsigned long *on)
 	long placed;
 
 	for (unsigned long i = 0; i < nr_pages; i++) {
-		for (unsigned long pass = 0; pass < o.passes; pass++)
+		for (unsigned long pass = 0; pass < passes.passes; pass++)
 			order[i] += counts[pass * nr_pages + i];
 		order[i] = order[i] << 32 | i;
 	}
@@ -488,21 +485,21 @@ static unsigned long place(const unsigned long *on)
 
 static void report_end(uint64_t fast)
 {
-	double all = (double)o.accesses * (double)o.passes;
+	double all = (double)o.accesses * (double)passes.passes;
 	uint64_t moving = 0;
 
-	printf("{\"end\": true, \"passes\": %lu, \"accesses\": %lu, \"share\": %.6f", o.passes,
-		o.accesses * o.passes, (double)fast / all);
+	printf("{\"end\": true, \"passes\": %lu, \"accesses\": %lu, \"share\": %.6f", passes.passes,
+		o.accesses * passes.passes, (double)fast / all);
 	if (o.capacity_mib) {
-		for (unsigned long from = 0; from < o.passes;) {
-			unsigned long to = o.move ? from + o.move : o.passes;
+		for (unsigned long from = 0; from < passes.passes;) {
+			unsigned long to = o.move ? from + o.move : passes.passes;
 
-			to = to < o.passes ? to : o.passes;
+			to = to < passes.passes ? to : passes.passes;
 			moving += best(from, to);
 			from = to;
 		}
 		printf(", \"capacity_pages\": %lu, \"best_static\": %.6f, \"best_moving\": %.6f",
-			o.capacity_mib * MIB / PAGE, (double)best(0, o.passes) / all,
+			o.capacity_mib * MIB / PAGE, (double)best(0, passes.passes) / all,
 			(double)moving / all);
 	}
 	printf("}\n");
@@ -560,22 +557,6 @@ static _Noreturn void bad(const char *option, const char *value, const char *exp
 	exit(2);
 }
 
-static unsigned long number(
-	const char *option, const char *text, unsigned long min, unsigned long max)
-{
-	char expected[64];
-	char *end;
-	unsigned long n;
-
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || n < min || n > max) {
-		snprintf(expected, sizeof(expected), "a number from %lu to %lu", min, max);
-		bad(option, text, expected);
-	}
-	return n;
-}
-
 static bool choice(const char *option, const char *text, const char *yes, const char *no)
 {
 	char expected[32];
@@ -598,9 +579,7 @@ static const struct option LONG[] = {
 	{"update", no_argument, NULL, 'U'},
 	{"move", required_argument, NULL, 'm'},
 	{"writes", required_argument, NULL, 'w'},
-	{"passes", required_argument, NULL, 'n'},
 	{"accesses", required_argument, NULL, 'a'},
-	{"period", required_argument, NULL, 'P'},
 	{"threads", required_argument, NULL, 't'},
 	{"pin", no_argument, NULL, 'c'},
 	{"alloc", required_argument, NULL, 'A'},
@@ -612,7 +591,7 @@ static const struct option LONG[] = {
 	{"place", no_argument, NULL, 'L'},
 	{"eat", required_argument, NULL, 'e'},
 	{"eater", required_argument, NULL, 'E'},
-	{"mark", optional_argument, NULL, 'M'},
+	PASS_OPTIONS,
 	{"help", no_argument, NULL, '?'},
 	{NULL, 0, NULL, 0},
 };
@@ -621,18 +600,20 @@ static void set(const char *name, int what, const char *value)
 {
 	char *end;
 
+	if (pass_option(&passes, what, name, value, 1))
+		return;
 	switch (what) {
 	case 's':
-		o.size_mib = number(name, value, 1, 1ul << 20);
+		o.size_mib = pass_number(&passes, name, value, 1, 1ul << 20);
 		break;
 	case 'h':
-		o.hot_mib = number(name, value, 0, 1ul << 20);
+		o.hot_mib = pass_number(&passes, name, value, 0, 1ul << 20);
 		break;
 	case 'r':
-		o.run_kib = number(name, value, 4, 1ul << 20);
+		o.run_kib = pass_number(&passes, name, value, 4, 1ul << 20);
 		break;
 	case 'p':
-		o.share = number(name, value, 0, 100);
+		o.share = pass_number(&passes, name, value, 0, 100);
 		break;
 	case 'z':
 		o.zipf = strtod(value, &end);
@@ -649,22 +630,16 @@ static void set(const char *name, int what, const char *value)
 		o.update = true;
 		break;
 	case 'm':
-		o.move = number(name, value, 0, 1000000);
+		o.move = pass_number(&passes, name, value, 0, 1000000);
 		break;
 	case 'w':
-		o.writes = number(name, value, 0, 100);
-		break;
-	case 'n':
-		o.passes = number(name, value, 1, 100000);
+		o.writes = pass_number(&passes, name, value, 0, 100);
 		break;
 	case 'a':
-		o.accesses = number(name, value, 1, UINT32_MAX);
-		break;
-	case 'P':
-		o.period_ms = number(name, value, 0, 1000000);
+		o.accesses = pass_number(&passes, name, value, 1, UINT32_MAX);
 		break;
 	case 't':
-		o.threads = number(name, value, 1, MAX_THREADS);
+		o.threads = pass_number(&passes, name, value, 1, MAX_THREADS);
 		break;
 	case 'c':
 		o.pin = true;
@@ -673,20 +648,20 @@ static void set(const char *name, int what, const char *value)
 		o.heap = choice(name, value, "malloc", "mmap");
 		break;
 	case 'b':
-		o.block_kib = number(name, value, 0, 1ul << 20);
+		o.block_kib = pass_number(&passes, name, value, 0, 1ul << 20);
 		break;
 	case 'H':
 		o.huge = choice(name, value, "yes", "no");
 		break;
 	case 'R':
-		o.seed = number(name, value, 0, UINT32_MAX);
+		o.seed = pass_number(&passes, name, value, 0, UINT32_MAX);
 		break;
 	case 'f':
 		if (eat_parse(value, &o.fast, NULL))
 			bad(name, value, "NODE[,NODE...]");
 		break;
 	case 'C':
-		o.capacity_mib = number(name, value, 0, 1ul << 20);
+		o.capacity_mib = pass_number(&passes, name, value, 0, 1ul << 20);
 		break;
 	case 'L':
 		o.place = true;
@@ -696,10 +671,7 @@ static void set(const char *name, int what, const char *value)
 			bad(name, value, "NODE[,NODE...]:MIB");
 		break;
 	case 'E':
-		o.eater = (pid_t)number(name, value, 1, INT32_MAX);
-		break;
-	case 'M':
-		o.mark = value ? number(name, value, 1, 100000) : 1;
+		o.eater = (pid_t)pass_number(&passes, name, value, 1, INT32_MAX);
 		break;
 	}
 }
@@ -742,7 +714,6 @@ int main(int argc, char **argv)
 	pthread_t threads[MAX_THREADS];
 	uint64_t fast = 0;
 	unsigned long unknown;
-	struct pass passes = {.program = "tierload"};
 
 	if (parse(argc, argv))
 		return 2;
@@ -771,9 +742,6 @@ int main(int argc, char **argv)
 	print_nodes(on, unknown);
 	printf("}\n");
 	fflush(stdout);
-	passes.passes = o.passes;
-	passes.period_ms = (double)o.period_ms;
-	passes.mark = o.mark;
 	while (pass_next(&passes)) {
 		current_pass = passes.number - 1;
 		pass_begin(&passes);
