@@ -180,10 +180,13 @@ def facts(results):
         ('qemu', 'QEMU'), ('machine', 'machine')) if about.get(key)]
     rows.append(('rounds', '%d' % max([r['seed'] for r in results['runs']] or [0])))
     settings = results['settings']
-    rows.append(('a pass', '%s accesses, one every %.1f s%s' % (
-        format(settings['accesses'], ','), settings['period'] / 1e3,
-        '; 40 passes (servers 12), measured are the last 4 (2); 4 of those who move nothing'
-        if settings.get('quick') else '')))
+    rows.append(('a pass', '%s accesses, one every %.1f s' % (
+        format(settings['accesses'], ','), settings['period'] / 1e3)))
+    if settings.get('quick'):
+        rows.append(('passes', '40 (servers 12, where memory fits 4, where the hot set moves 80); 4 of those who move '
+                     'nothing'))
+    if settings.get('measured'):
+        rows.append(('measured', 'the last %d passes at most' % settings['measured']))
     return ['| | |', '| --- | --- |'] + ['| %s | %s |' % (k, '`%s`' % v if k == 'command' else v) for k, v in rows]
 
 
