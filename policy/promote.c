@@ -25,6 +25,8 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
  * was right so many more.
  */
 #define GUESS_START 1
+/* Nor in so many passes after the program began something else: heat has other borders then. */
+#define GUESS_PASSES 3
 #define GUESS_SHARE 4
 
 /* More than one in so many pages come or gone is a change. */
@@ -34,8 +36,14 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
 #define BUSY_LEAST 16
 #define BUSY_MOST 4
 
+/* What faults take is known roughly: no more than all but one in so many parts of a sample. */
+#define FAULTS_MOST 16
+
 /* Accesses come in runs: so many pages used together. */
 #define SURE_RUNS 6
+
+/* After so many it is known what to expect of samples. */
+#define SURE_PASSES 4
 
 /* A sample in which less than one in so many pages was used says nothing about the others. */
 #define ACTIVE_SHARE 512
@@ -524,6 +532,9 @@ static void judge_moves(struct lift_promote *p)
 	p->fresh_t += p->tally.fresh_t;
 	p->gone_n += p->tally.gone_n;
 	p->gone_t += p->tally.gone_t;
+	/* In a hurry passes follow each other too quickly for anything to have come of moves. */
+	if (p->armed_at < p->judged_at + LIFT_PERIOD_FULL_NS)
+		return;
 	if (p->fresh_n >= enough(p) && p->gone_n >= enough(p) && p->up_n &&
 		p->down_n >= enough(p) / JUDGE_MOVES) {
 		int64_t got = (int64_t)chance(p->fresh_t, p->fresh_n) -
@@ -574,6 +585,7 @@ static void change(struct lift_promote *p)
 	p->judged_at = p->armed_at;
 	lift_heat_settle(&p->heat);
 	lift_calib_fade(&p->calib);
+	p->no_guess = GUESS_PASSES;
 	p->fresh_n = p->fresh_t = p->gone_n = p->gone_t = 0;
 	p->up_p = p->up_n = p->down_p = p->down_n = 0;
 	p->bounced_at = p->stats.moves.bounced;
@@ -603,6 +615,25 @@ static uint64_t keep_pages(const struct lift_promote *p)
 	return pages + pages / 2 > least ? pages + pages / 2 : least;
 }
 
+/*
+ * The faults that a sample takes are the program's CPU time, too, but no time in which it uses
+ * memory: the more there was to find, the less of a sample it was.
+ */
+static void leave_out_faults(struct lift_promote *p)
+{
+	uint64_t used = p->used_ns / 1024 + 1;
+	uint64_t faults_ns = lift_schedule_faults(&p->schedule, &p->pass, p->used_ns);
+	uint64_t faults = faults_ns / 1024;
+	uint64_t rest = used > faults ? used - faults : 0;
+
+	p->faults_ns = faults_ns;
+	p->faults_of = p->pass.armed;
+
+	if (rest < used / FAULTS_MOST)
+		rest = used / FAULTS_MOST;
+	p->took_ns = p->took_ns / 1024 * rest / used * 1024 + 1;
+}
+
 /* Takes over the samples, and all that is concluded from them without knowing the room there is. */
 static void fold(struct lift_promote *p)
 {
@@ -610,15 +641,18 @@ static void fold(struct lift_promote *p)
 	uint64_t pages = p->load.slow_pages + p->load.fast_pages;
 	uint64_t slow_n = 0;
 	uint32_t base_p = slow_chance(p);
-	uint64_t busy_ns = length_of(p, base_p);
+	uint64_t busy_ns;
 
+	for (uint32_t n = 0; n < p->heat.nr_chunks; n++)
+		p->pass.accessed += units(&p->heat.chunk[n], p->heat.chunk[n].accessed);
+	leave_out_faults(p);
+	busy_ns = length_of(p, base_p);
 	memset(t, 0, sizeof(*t));
 	for (uint32_t n = 0; n < p->heat.nr_chunks; n++) {
 		struct lift_chunk *c = &p->heat.chunk[n];
 
 		if (!some(c->armed))
 			continue;
-		p->pass.accessed += units(c, c->accessed);
 		learn_window(p, c, base_p, busy_ns);
 		lift_heat_sample(&p->heat, c, t);
 	}
@@ -632,12 +666,6 @@ static void fold(struct lift_promote *p)
 		p->stats.changes++;
 		change(p);
 	}
-	p->calib.grain = p->grain;
-	lift_calib_add(&p->calib, t, p->took_ns, p->window.pass_n, p->window.pass_t, keep_pages(p));
-	lift_calib_rates(&p->calib, &p->rates);
-	if (!p->pass.surprised)
-		judge_moves(p);
-
 	for (unsigned s = 0; s < LIFT_STATES; s++)
 		slow_n += t->slow_n[s];
 	if (slow_n)
@@ -646,6 +674,15 @@ static void fold(struct lift_promote *p)
 		p->load.fast_p = chance(t->fast_t, t->fast_n);
 	p->pass.est_accessed = estimate_used(p);
 	p->pass.active = p->pass.est_accessed * ACTIVE_SHARE >= pages;
+	p->calib.grain = p->grain;
+	if (p->schedule.full >= SURE_PASSES && !p->pass.surprised &&
+		p->pass.accessed * ACTIVE_SHARE >= p->pass.armed)
+		lift_calib_doubt(&p->calib, p->took_ns, p->busy_ns);
+	lift_calib_add(&p->calib, t, p->took_ns, p->window.pass_n, p->window.pass_t, keep_pages(p));
+	lift_calib_rates(&p->calib, &p->rates);
+	if (!p->pass.surprised)
+		judge_moves(p);
+
 	p->pass.searching = p->hold > 0;
 }
 
@@ -702,7 +739,8 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 			p->rates.rate[LIFT_STATES - 1];
 	lift_threshold_cut(&census, &p->rates, &price, p->load.capacity, 0, max, &cut);
 	memcpy(p->hot, cut.hot, sizeof(p->hot));
-	if (lift_window_bytes(&p->window) && cut.nr_promote) {
+	if (lift_window_bytes(&p->window) && cut.nr_promote &&
+		(p->window.fixed || p->schedule.full >= p->no_guess)) {
 		for (uint32_t n = 0; n < p->heat.nr_chunks; n++)
 			offer += lift_moveplan_offer(&p->heat, &p->heat.chunk[n], &cut, &p->window);
 		/* What is known outweighs what is guessed, until guesses have come true. */
@@ -826,7 +864,16 @@ static void measure_duty(struct lift_promote *p, const struct lift_promote_now *
 	p->armed_cpu = now->cpu_ns;
 }
 
-static uint64_t active_since_armed(const struct lift_promote *p, const struct lift_promote_now *now)
+/* As many of what is armed as in the last pass. */
+static uint64_t expected_faults(const struct lift_promote *p)
+{
+	uint64_t most = p->schedule.window_ns * (FAULTS_MOST - 1);
+	uint64_t ns = p->faults_of ? p->faults_ns / p->faults_of * p->pass.armed : 0;
+
+	return ns < most ? ns : most;
+}
+
+static void measure_sample(struct lift_promote *p, const struct lift_promote_now *now)
 {
 	uint64_t clock = now->now_ns - p->armed_at;
 	uint64_t used = now->cpu_ns > p->armed_cpu ? now->cpu_ns - p->armed_cpu : 0;
@@ -834,7 +881,8 @@ static uint64_t active_since_armed(const struct lift_promote *p, const struct li
 	/* What was found by chance in next to no time says nothing about rates. */
 	if (used < p->schedule.window_ns / 4)
 		used = p->schedule.window_ns / 4;
-	return used < clock ? used : clock;
+	p->used_ns = used;
+	p->took_ns = used < clock ? used : clock;
 }
 
 bool lift_promote_sampling(const struct lift_promote *p)
@@ -846,7 +894,7 @@ enum lift_step lift_promote_step(
 	struct lift_promote *p, const struct lift_promote_now *now, struct lift_work *work)
 {
 	work->nr = 0;
-	work->sleep_ns = 0;
+	work->sleep_ns = work->cpu_ns = 0;
 	work->batch = NULL;
 	for (;;) {
 		switch ((enum phase)p->phase) {
@@ -874,10 +922,11 @@ enum lift_step lift_promote_step(
 				return LIFT_STEP_ARM;
 			go(p, WINDOW);
 			work->sleep_ns = p->schedule.window_ns;
+			work->cpu_ns = p->schedule.window_ns + expected_faults(p);
 			return LIFT_STEP_SLEEP;
 		case WINDOW:
 			/* Not as planned, because arming or waking took its time. */
-			p->took_ns = active_since_armed(p, now);
+			measure_sample(p, now);
 			go(p, COLLECT);
 			break;
 		case COLLECT:

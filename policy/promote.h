@@ -10,11 +10,11 @@
  *     MOVE    batch    move, then lift_promote_moved()
  *
  * A SLEEP between ARM and COLLECT is the sample (lift_promote_sampling()): it is to last until the
- * program has used that much CPU time, if it has more than one busy thread no shorter than that by
- * the clock, and some seconds at most if it idles. So what is found does not depend on whether the
- * program was waiting for something just then. Other sleeps may be longer. Memory that goes away is
- * told by lift_promote_forget(), at any time between steps; a fork, or whatever else ends the
- * watch, by lift_promote_restart().
+ * program has used lift_work.cpu_ns of CPU time, if it has more than one busy thread no shorter
+ * than sleep_ns by the clock, and some seconds at most if it idles. So what is found does not
+ * depend on whether the program was waiting for something just then. Other sleeps may be longer.
+ * Memory that goes away is told by lift_promote_forget(), at any time between steps; a fork, or
+ * whatever else ends the watch, by lift_promote_restart().
  */
 #ifndef LIFT_POLICY_PROMOTE_H
 #define LIFT_POLICY_PROMOTE_H
@@ -66,6 +66,7 @@ struct lift_promote_now {
 
 struct lift_work {
 	uint64_t sleep_ns; /* SLEEP */
+	uint64_t cpu_ns;   /* SLEEP that is a sample: until the program has used so much */
 	unsigned nr;       /* WHERE (one chunk each), ARM, COLLECT, RELEASE */
 	struct lift_range range[LIFT_WORK_RANGES];
 	const struct lift_batch *batch; /* MOVE: valid until lift_promote_moved() */
@@ -113,8 +114,11 @@ struct lift_promote {
 	uint32_t where_at;     /* chunk to be located anew next */
 	uint64_t armed_at;     /* when the sample began */
 	uint64_t armed_cpu;    /* CPU time of the program then */
-	uint64_t took_ns;      /* for how long it was active since, in the sample */
+	uint64_t used_ns;      /* CPU time that it used since, in the sample */
+	uint64_t took_ns;      /* for how long it was active, but for the faults */
 	uint64_t busy_ns;      /* in which it usually uses as much memory as it did */
+	uint64_t faults_ns;    /* that the last sample took, */
+	uint64_t faults_of;    /* of so many pages that it looked at */
 	uint32_t slow_mean;    /* chance of a page on slow nodes, of 4096, by what was learned */
 	uint32_t duty;         /* share of the time that it uses a CPU, of 4096 */
 	uint64_t changed_at;   /* when the program last began something else */
@@ -133,6 +137,7 @@ struct lift_promote {
 	uint64_t bounced_at; /* counters at the last judgement */
 	uint64_t demoted_at;
 	uint64_t spent_ns; /* of the next pass to end */
+	uint32_t no_guess; /* passes at full pace in which nothing is moved in advance */
 	bool suspicious;   /* the last sample was not quite as expected */
 	bool rewindowed;   /* samples have another length than before */
 	bool stale;        /* the census is not up to date */

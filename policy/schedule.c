@@ -15,8 +15,11 @@
 #define WINDOW_MIN_NS UINT64_C(1000000)
 #define WINDOW_START_NS (UINT64_C(125) * 1000000)
 /* And never longer. Who looks at the whole process takes no fault for it, but looks rarely. */
-#define WINDOW_MAX_NS (LIFT_PERIOD_MIN_NS / 2)
+#define WINDOW_MAX_NS (LIFT_PERIOD_FULL_NS / 2)
 #define WINDOW_WHOLE_MAX_NS (2 * LIFT_NS_PER_S)
+
+/* So many together say what one costs. */
+#define FAULTS_ENOUGH 256
 
 /* With less CPU time than this since the last pass there is nothing to be seen. */
 #define ASLEEP_NS UINT64_C(5000000)
@@ -36,8 +39,10 @@
 
 /* Moves of less than 1 in this many pages of fast memory are no change ... */
 #define QUIET_SHARE 100
-/* ... and trades that would pay in more than 1 of this many are one. */
+/* ... trades that would pay in more than 1 of this many need victims ... */
 #define WANT_SHARE 33
+/* ... and in more than 1 of this many are a change. */
+#define KICK_SHARE 16
 
 void lift_schedule_init(
 	struct lift_schedule *s, const struct lift_costs *costs, uint32_t budget_ppm)
@@ -55,6 +60,11 @@ static int64_t bank_max(const struct lift_schedule *s)
 	return (int64_t)(SAVE_NS / 1000000 * s->budget_ppm);
 }
 
+static uint64_t earned_in(const struct lift_schedule *s, uint64_t ns)
+{
+	return ns / 1000 * s->budget_ppm / 1000 * EARN_NUM / EARN_DEN;
+}
+
 static void earn(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns)
 {
 	uint64_t dt = now > s->last_now ? now - s->last_now : 0;
@@ -64,7 +74,7 @@ static void earn(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns)
 		dt = SAVE_NS;
 	if (used > dt)
 		used = dt;
-	s->bank_ns += (int64_t)(dt / 1000 * s->budget_ppm / 1000 * EARN_NUM / EARN_DEN);
+	s->bank_ns += (int64_t)earned_in(s, dt);
 	if (s->bank_ns > bank_max(s))
 		s->bank_ns = bank_max(s);
 	s->calm_ns += (int64_t)(used / 1000 * CALM_PPM / 1000);
@@ -111,14 +121,26 @@ static void shrink(struct lift_schedule *s, const struct lift_load *load, int64_
 	}
 }
 
+/* When a pass at full pace begins: not before what it costs is earned, if that is not long. */
+static uint64_t full_due(const struct lift_schedule *s, const struct lift_load *load)
+{
+	uint64_t each = earned_in(s, LIFT_PERIOD_MIN_NS);
+	uint64_t cost = predict_cost(s, load);
+	uint64_t ns = LIFT_PERIOD_FULL_NS;
+
+	if (each && cost < each * (LIFT_PERIOD_FULL_NS / LIFT_PERIOD_MIN_NS))
+		ns = LIFT_PERIOD_MIN_NS / 1000 * cost / each * 1000;
+	return ns > s->period_ns ? s->next_now + ns - s->period_ns : s->next_now;
+}
+
 /* When the settled account will have what a pass costs, if the program is never idle. */
 static uint64_t until_calm(const struct lift_schedule *s, const struct lift_load *load)
 {
 	int64_t missing = (int64_t)predict_cost(s, load) - s->calm_ns;
 	uint64_t ns = missing > 0 ? (uint64_t)missing / CALM_PPM * 1000000 : 0;
 
-	if (ns < LIFT_PERIOD_MIN_NS)
-		return LIFT_PERIOD_MIN_NS;
+	if (ns < LIFT_PERIOD_FULL_NS)
+		return LIFT_PERIOD_FULL_NS;
 	return ns < LIFT_PERIOD_CALM_NS ? ns : LIFT_PERIOD_CALM_NS;
 }
 
@@ -130,7 +152,7 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 	earn(s, now, cpu_ns);
 	if (first)
 		s->bank_ns = bank_max(s);
-	*ret_sleep_ns = LIFT_PERIOD_MIN_NS;
+	*ret_sleep_ns = LIFT_PERIOD_FULL_NS;
 	if (s->pace == LIFT_PACE_WAIT) {
 		if (cpu_ns < LIFT_START_CPU_NS || rss_bytes < LIFT_START_RSS_BYTES)
 			return false;
@@ -152,7 +174,11 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 		s->slow_shift = 0;
 		s->fast_shift = s->want_victims || s->full < KNOW_PASSES ? 0 : 2;
 		if (s->bank_ns < (int64_t)must_have(s, load)) {
-			*ret_sleep_ns = LIFT_PERIOD_MIN_NS;
+			*ret_sleep_ns = LIFT_PERIOD_FULL_NS;
+			return false;
+		}
+		if (now < full_due(s, load)) {
+			*ret_sleep_ns = full_due(s, load) - now;
 			return false;
 		}
 		shrink(s, load, s->bank_ns);
@@ -217,10 +243,22 @@ static uint64_t into_room(const struct lift_pass *pass)
 	return pass->promoted > pass->demoted ? pass->promoted - pass->demoted : 0;
 }
 
-/* Each page that was accessed took one, unless the sampler sees some accesses without. */
-static uint64_t faults(const struct lift_pass *pass)
+static uint64_t faults(const struct lift_schedule *s, const struct lift_pass *pass)
 {
-	return pass->faults_known ? pass->faults : pass->accessed;
+	return (pass->faults_known ? pass->faults : pass->accessed) * s->costs.fault_ns;
+}
+
+uint64_t lift_schedule_faults(
+	struct lift_schedule *s, const struct lift_pass *pass, uint64_t used_ns)
+{
+	uint64_t most = used_ns / 8 * 7;
+	uint64_t ns = faults(s, pass);
+
+	if (ns <= most || ns == 0)
+		return ns;
+	if (ns / s->costs.fault_ns >= FAULTS_ENOUGH)
+		s->costs.fault_ns = (uint32_t)(most / (ns / s->costs.fault_ns)) + 1;
+	return most;
 }
 
 /* What was measured, if it was, and of faults what they are known to cost. */
@@ -231,7 +269,7 @@ static uint64_t sampled_cost(const struct lift_schedule *s, const struct lift_pa
 
 	if (!own)
 		own = pass->armed * (c->arm_ns + c->scan_ns) + pass->released * c->release_ns;
-	return own + faults(pass) * c->fault_ns;
+	return own + faults(s, pass);
 }
 
 uint64_t lift_schedule_cost(const struct lift_schedule *s, const struct lift_pass *pass)
@@ -265,6 +303,9 @@ void lift_schedule_end(
 	bool changed = pass->surprised || pass->searching ||
 		       (moved << s->slow_shift) * QUIET_SHARE > load->capacity + QUIET_SHARE * 32;
 
+	/* Not before it is known how the use of memory goes up and down. */
+	bool hurry = pass->paying * QUIET_SHARE > load->capacity;
+
 	if (s->costs.whole_ns && pass->spent_ns && load->slow_pages + load->fast_pages > 0) {
 		uint64_t each = pass->spent_ns / (load->slow_pages + load->fast_pages) + 1;
 
@@ -272,7 +313,7 @@ void lift_schedule_end(
 	}
 	learn_dear(s, pass);
 	s->spent_ns += cost;
-	s->fault_ns += faults(pass) * s->costs.fault_ns;
+	s->fault_ns += faults(s, pass);
 	s->bank_ns -= (int64_t)sampled_cost(s, pass);
 	/*
 	 * What fills free room is moved once and pays for itself; to be poor afterwards would only
@@ -291,19 +332,19 @@ void lift_schedule_end(
 			s->pace = LIFT_PACE_SETTLED;
 			s->calm_ns = 0;
 		}
-		s->period_ns = LIFT_PERIOD_MIN_NS;
+		s->period_ns = hurry ? LIFT_PERIOD_MIN_NS : LIFT_PERIOD_FULL_NS;
 	} else {
 		/* Moves pay for themselves, or could not be helped. */
 		s->calm_ns -= (int64_t)sampled_cost(s, pass);
-		if (pass->surprised || pass->paying * WANT_SHARE > load->capacity) {
+		if (pass->surprised || pass->paying * KICK_SHARE > load->capacity) {
 			lift_schedule_kick(s);
 		} else if (!changed && s->settled % 8 == 0 && s->period_ns < LIFT_PERIOD_CALM_NS) {
 			s->period_ns *= 2;
 		}
 	}
-	s->next_now = now + s->period_ns;
-	if (s->window_ns < s->period_ns)
-		s->next_now -= s->window_ns;
+	/* At least as long as the sample is the program left alone. */
+	s->next_now = now + (s->window_ns * 2 < s->period_ns ? s->period_ns - s->window_ns
+							     : s->window_ns);
 }
 
 void lift_schedule_kick(struct lift_schedule *s)

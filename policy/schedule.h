@@ -38,7 +38,7 @@ struct lift_costs {
 
 enum lift_pace {
 	LIFT_PACE_WAIT,    /* the program is too small or too young */
-	LIFT_PACE_FULL,    /* something changes: everything, every period */
+	LIFT_PACE_FULL,    /* something changes: everything, as often as there is budget for it */
 	LIFT_PACE_SETTLED, /* a rotating fraction, rarely */
 	LIFT_PACE_MAX
 };
@@ -96,7 +96,8 @@ struct lift_schedule {
 
 #define LIFT_START_CPU_NS LIFT_NS_PER_S
 #define LIFT_START_RSS_BYTES (128 * LIFT_MIB)
-#define LIFT_PERIOD_MIN_NS LIFT_NS_PER_S
+#define LIFT_PERIOD_MIN_NS (LIFT_NS_PER_S / 4)
+#define LIFT_PERIOD_FULL_NS LIFT_NS_PER_S       /* later, when the budget has not enough for all */
 #define LIFT_PERIOD_MAX_NS (60 * LIFT_NS_PER_S) /* for want of CPU time */
 #define LIFT_PERIOD_CALM_NS (8 * LIFT_NS_PER_S) /* by backoff: a change is to be seen soon */
 
@@ -116,6 +117,14 @@ void lift_schedule_end(struct lift_schedule *s, uint64_t now, struct lift_pass *
 
 /* What a pass has cost, with the faults that the program took. */
 uint64_t lift_schedule_cost(const struct lift_schedule *s, const struct lift_pass *pass);
+
+/*
+ * CPU time that the program spent on faults in a pass: each page that was accessed took one, unless
+ * the sampler sees some accesses without. That cannot be more than it used in all, and if it would
+ * be, a fault costs less than was thought.
+ */
+uint64_t lift_schedule_faults(
+	struct lift_schedule *s, const struct lift_pass *pass, uint64_t used_ns);
 
 /*
  * Whether to end the watch of pages that were not accessed, when their chance to be accessed in a

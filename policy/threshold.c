@@ -15,6 +15,11 @@
 #define SURE_NUM 5
 #define SURE_DEN 2
 
+/* Samples are as rough as the mean of about so many; 1 is twice, or half, of what was expected. */
+#define ROUGH_OF 8
+#define ROUGH_ONE 1024u
+#define ROUGH_MOST (4 * ROUGH_ONE)
+
 /* Room is plenty when it is more than one in this many of all there is. */
 #define PLENTY 4
 
@@ -134,6 +139,17 @@ void lift_calib_add(struct lift_calib *c, const struct lift_tally *tally, uint64
 	}
 }
 
+void lift_calib_doubt(struct lift_calib *c, uint64_t took_ns, uint64_t busy_ns)
+{
+	uint64_t most = took_ns > busy_ns ? took_ns : busy_ns;
+	uint64_t least = took_ns > busy_ns ? busy_ns : took_ns;
+	uint64_t off = (most - least) / (least / ROUGH_ONE + 1);
+
+	if (off > ROUGH_MOST)
+		off = ROUGH_MOST;
+	c->rough += (uint32_t)off - c->rough / ROUGH_OF;
+}
+
 void lift_calib_fade(struct lift_calib *c)
 {
 	for (unsigned s = 0; s < LIFT_STATES_ALL; s++) {
@@ -184,14 +200,30 @@ static void level_chances(const struct lift_calib *c, uint32_t ret[LEVELS])
 		ret[l] = ret[first];
 }
 
-static void set_rates(struct lift_rates *r, unsigned s, uint32_t p, uint64_t n, uint64_t window_ns)
+/* Of what is found by the clock of samples that are @rough, so much is sure ... */
+static uint32_t surely(uint64_t rate, uint32_t rough)
 {
+	return (uint32_t)(rate * (4 * ROUGH_ONE) / (4 * ROUGH_ONE + rough));
+}
+
+/* ... and so much possible. */
+static uint32_t perhaps(uint64_t rate, uint32_t rough)
+{
+	rate = rate * (4 * ROUGH_ONE + rough) / (4 * ROUGH_ONE);
+	return rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX;
+}
+
+static void set_rates(
+	const struct lift_calib *c, struct lift_rates *r, unsigned s, uint32_t p, uint64_t n)
+{
+	uint32_t rough = c->rough / ROUGH_OF;
+	uint64_t window_ns = c->window_ns;
 	uint32_t off = root((uint64_t)p * (P_ONE - p) / (n ? n : 1)) * SURE_NUM / SURE_DEN;
 
 	r->p[s] = (uint16_t)p;
 	r->rate[s] = rate_of(p, window_ns);
-	r->low[s] = rate_of(p > off ? p - off : 0, window_ns);
-	r->high[s] = rate_of(p + off < P_ONE ? p + off : P_ONE, window_ns);
+	r->low[s] = surely(rate_of(p > off ? p - off : 0, window_ns), rough);
+	r->high[s] = perhaps(rate_of(p + off < P_ONE ? p + off : P_ONE, window_ns), rough);
 }
 
 void lift_calib_rates(const struct lift_calib *c, struct lift_rates *ret)
@@ -204,15 +236,15 @@ void lift_calib_rates(const struct lift_calib *c, struct lift_rates *ret)
 		uint64_t n = c->n[s] + weight;
 		uint64_t t = (uint64_t)c->t[s] * P_ONE + weight * prior[level_of(s)];
 
-		set_rates(ret, s, (uint32_t)(t / n), n / c->grain, c->window_ns);
+		set_rates(c, ret, s, (uint32_t)(t / n), n / c->grain);
 	}
 	if (c->n[LIFT_STATE_PREDICTED] >= PREDICTED_ENOUGH)
-		set_rates(ret, LIFT_STATE_PREDICTED,
+		set_rates(c, ret, LIFT_STATE_PREDICTED,
 			(uint32_t)((uint64_t)c->t[LIFT_STATE_PREDICTED] * P_ONE /
 				   c->n[LIFT_STATE_PREDICTED]),
-			c->n[LIFT_STATE_PREDICTED], c->window_ns);
+			c->n[LIFT_STATE_PREDICTED]);
 	else
-		set_rates(ret, LIFT_STATE_PREDICTED, 0, 1, c->window_ns);
+		set_rates(c, ret, LIFT_STATE_PREDICTED, 0, 1);
 }
 
 /* What a page that is accessed this often more quickly saves in that time. */

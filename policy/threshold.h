@@ -29,6 +29,7 @@
 struct lift_calib {
 	uint64_t window_ns; /* length of the samples that t and n are of */
 	uint32_t grain;     /* so many pages are one observation; at least 1 */
+	uint32_t rough;     /* how far samples are from what was expected, times ROUGH_OF */
 	uint32_t n[LIFT_STATES_ALL];
 	uint32_t t[LIFT_STATES_ALL];
 };
@@ -73,6 +74,13 @@ void lift_calib_init(struct lift_calib *c, uint64_t window_ns);
  */
 void lift_calib_add(struct lift_calib *c, const struct lift_tally *tally, uint64_t took_ns,
 	uint32_t predicted_n, uint32_t predicted_t, uint64_t keep);
+
+/*
+ * A sample of @took_ns found as much used as is usual in one of @busy_ns. The further these differ
+ * from sample to sample, the less is known of any state, however many pages have been seen in it:
+ * those that were in one sample were all seen through the same glass.
+ */
+void lift_calib_doubt(struct lift_calib *c, uint64_t took_ns, uint64_t busy_ns);
 
 /* What was learned may not hold any more: the next observations outweigh it. */
 void lift_calib_fade(struct lift_calib *c);

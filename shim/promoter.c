@@ -98,6 +98,7 @@ static struct {
 	int64_t tokens; /* bytes that may be moved now, with NUMALIFT_RATE */
 	uint64_t tokens_at;
 	uint64_t published_at;
+	uint64_t told; /* passes */
 	struct lift_costs costs;
 } w;
 
@@ -152,17 +153,26 @@ static bool sleep_ns(uint64_t ns)
 	return false;
 }
 
-/* Until the program has been active for so long (promote.h). */
-static bool sleep_sample(uint64_t ns)
+/* CPU time of the program: without that of this thread, and of those before it. */
+static uint64_t program_cpu_ns(void)
 {
-	uint64_t cpu = w.now.cpu_ns + ns - ns / 8;
+	uint64_t all = lift_sys_process_cpu_ns();
+	uint64_t own = w.cpu_base + lift_sys_thread_cpu_ns();
+
+	return all > own ? all - own : 0;
+}
+
+/* Until the program has been active for long enough (promote.h). */
+static bool sleep_sample(uint64_t ns, uint64_t cpu_ns)
+{
+	uint64_t cpu = w.now.cpu_ns + cpu_ns - cpu_ns / 8;
 	uint64_t until = w.now.now_ns + SAMPLE_MAX_NS;
 
 	do {
 		if (!sleep_ns(ns))
 			return false;
 		ns = ns / 4 > 5 * MS ? ns / 4 : 5 * MS;
-	} while (lift_sys_process_cpu_ns() < cpu && w.sys->now(w.sys->ctx) < until);
+	} while (program_cpu_ns() < cpu && w.sys->now(w.sys->ctx) < until);
 	return true;
 }
 
@@ -170,7 +180,7 @@ static bool sleep_sample(uint64_t ns)
 
 static bool large_enough(void)
 {
-	return lift_sys_process_cpu_ns() >= LIFT_START_CPU_NS &&
+	return program_cpu_ns() >= LIFT_START_CPU_NS &&
 	       lift_os_bytes().resident >= LIFT_START_RSS_BYTES;
 }
 
@@ -181,7 +191,7 @@ static bool wait_for_size(void)
 	uint64_t cpu = 0;
 
 	while (!large_enough()) {
-		uint64_t used = lift_sys_process_cpu_ns();
+		uint64_t used = program_cpu_ns();
 
 		if (used > cpu + pause / 16)
 			pause = 250 * MS;
@@ -408,7 +418,7 @@ static void read_now(void)
 	uint64_t limit = lift_config_now()->fast_limit_bytes;
 
 	w.now.now_ns = w.sys->now(w.sys->ctx);
-	w.now.cpu_ns = lift_sys_process_cpu_ns();
+	w.now.cpu_ns = program_cpu_ns();
 	/* Some files to read, and there are many steps. */
 	if (w.read_at && w.now.now_ns - w.read_at < READ_EVERY_NS)
 		return;
@@ -849,6 +859,27 @@ static const char *why_not_moved(void)
 
 /* --- statistics --- */
 
+/* After each pass, for who wants to know what goes on. */
+static void tell(void)
+{
+	static const char *const pace[LIFT_PACE_MAX] = {"waits", "full pace", "settled"};
+	const struct lift_promote *p = &w.promote;
+	const struct lift_pass *pass = &p->pass;
+
+	if (!lift_log_enabled(LIFT_LOG_DEBUG) || p->stats.passes == w.told ||
+		lift_promote_sampling(p))
+		return;
+	w.told = p->stats.passes;
+	lift_log(LIFT_LOG_DEBUG,
+		"pass %lu, %s: of %lu pages %lu used in %lu us; %lu up, %lu down, %lu more would "
+		"pay; %lu us%s; next sample %lu us, a page stays hot for %lu ms",
+		p->stats.passes, pace[p->schedule.pace], pass->armed, pass->accessed,
+		p->took_ns / 1000, pass->promoted, pass->demoted, pass->wanted,
+		lift_schedule_cost(&p->schedule, pass) / 1000,
+		pass->surprised ? ", not as expected" : "", p->schedule.window_ns / 1000,
+		p->price.residence_ns / 1000000);
+}
+
 static void publish(bool always)
 {
 	const struct lift_promote_stats *s = &w.promote.stats;
@@ -982,8 +1013,9 @@ static bool promote(void)
 		switch (step) {
 		case LIFT_STEP_SLEEP:
 			publish(false);
+			tell();
 			if (lift_promote_sampling(&w.promote)) {
-				if (!sleep_sample(w.work.sleep_ns))
+				if (!sleep_sample(w.work.sleep_ns, w.work.cpu_ns))
 					return false;
 				break;
 			}

@@ -99,6 +99,7 @@ static inline void fake_memsys_access(struct fake_memsys *m, uint32_t i)
 		p->accessed = true;
 		m->faults++;
 		m->cost_ns += m->costs.fault;
+		m->cpu_ns += m->costs.fault;
 	}
 }
 

@@ -157,7 +157,7 @@ static uint64_t step(struct fake_worker *w)
 		if (w->sums && lift_promote_sampling(&w->promote))
 			arm_sums(w);
 		sleep = w->work.sleep_ns;
-		w->sample_cpu = w->m->cpu_ns + sleep - sleep / 8;
+		w->sample_cpu = w->m->cpu_ns + w->work.cpu_ns - w->work.cpu_ns / 8;
 		w->sample_until = w->m->now_ns + 3 * LIFT_NS_PER_S;
 		break;
 	case LIFT_STEP_MOVE:

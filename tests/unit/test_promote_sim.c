@@ -247,6 +247,68 @@ Test(promote_sim, computing_is_no_change, .timeout = 300)
 	cr_expect_leq(worst, 3);
 }
 
+/*
+ * A machine on which looking costs what it does on a host, and a program that is busy: passes
+ * follow each other more quickly than on the slow one, and lead to the same.
+ */
+static void on_a_host(enum kind kind, double min_share, uint64_t max_ms, uint64_t max_moves)
+{
+	double worst_share = 1;
+	uint64_t worst_ms = 0;
+	uint64_t worst_moves = 0;
+
+	for (uint64_t seed = 1; seed <= SEEDS / 4; seed++) {
+		static struct sim s;
+		uint64_t ms = 0;
+		double best;
+		struct figures f;
+
+		start(&s, run_of(kind), seed);
+		s.p.rate = 10 * RATE;
+		s.m.costs = (struct fake_costs){.arm = 32,
+			.release = 73,
+			.scan = 19,
+			.fault = 650,
+			.move = 1500,
+			.own = 250};
+		set_program(&s.p, kind);
+		best = fake_program_best(&s.p, FAST_PAGES);
+		touch_and_track(&s);
+		do {
+			fake_worker_run(&s.w, S / 4);
+			ms += 250;
+			f = look(&s);
+		} while (f.share < 0.9 * best && ms < 60000);
+		if (worst_ms < ms)
+			worst_ms = ms;
+		fake_worker_run(&s.w, 60 * S);
+		look(&s);
+		fake_worker_run(&s.w, 60 * S);
+		f = look(&s);
+		worst_share = fmin(worst_share, f.share / best);
+		if (worst_moves < f.moves)
+			worst_moves = f.moves;
+		cr_expect_leq(
+			f.cost_pct, 5, "seed %lu: %f %%", (unsigned long)seed, f.cost_pct);
+		stop(&s);
+	}
+	fprintf(stderr,
+		"# on a host, %s: 90 %% of the best share within %.2f s; after a minute at least "
+		"%.1f %%, and at most %lu pages moved a minute\n",
+		kind_name[kind], (double)worst_ms / 1000, 100 * worst_share,
+		(unsigned long)worst_moves);
+	cr_expect_leq(worst_ms, max_ms);
+	cr_expect_geq(worst_share, min_share);
+	cr_expect_leq(worst_moves, max_moves);
+}
+
+Test(promote_sim, is_quick_where_looking_is_cheap, .timeout = 300)
+{
+	on_a_host(HOT_RUNS, 0.95, 6000, FAST_PAGES / 2);
+	on_a_host(ZIPF_RUNS, 0.95, 6000, FAST_PAGES / 2);
+	on_a_host(UNIFORM, 0, 60000, ALL_PAGES / 20);
+}
+
 static void moves_on(enum kind kind)
 {
 	unsigned worst_passes = 0;
