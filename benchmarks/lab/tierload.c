@@ -4,9 +4,9 @@
  * after each pass how much of what it read lies on fast nodes, as lines of JSON.
  *
  * What is read follows from the options and the seed alone. So every pass does the same work
- * wherever the pages are; the data can be checked, as each word follows from its place; and how
- * often each page is read is counted in advance, by running the generator without the reads, so
- * that the passes themselves do nothing else and the best placement can be computed.
+ * wherever the pages are, and the data can be checked, as each word follows from its place. How
+ * often each page is read, and where it lies, is found out by another process, the teller, which
+ * runs the generator without the reads: all that this one does is what is measured.
  *
  * tierload --help lists the options.
  */
@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -90,7 +91,13 @@ struct epoch {
 };
 
 static struct epoch *epochs;
-static uint32_t *counts; /* [pass][page] */
+
+/* Of the teller: */
+static pid_t reader_pid;
+static uint32_t *count;    /* accesses of a pass to each page, */
+static uint64_t *of_epoch; /* of all passes since the hot set last moved, */
+static uint64_t *of_all;   /* and of all passes so far */
+static uint64_t best_moving;
 static signed char *last_node;
 
 static _Noreturn void die(const char *what)
@@ -194,18 +201,15 @@ static void build_epochs(void)
 	}
 }
 
-static void count_reads(void)
+static void count_pass(unsigned long pass)
 {
-	counts = need(mmap(NULL, passes.passes * nr_pages * sizeof(*counts), PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-		"memory for counts");
-	for (unsigned long pass = 0; pass < passes.passes; pass++)
-		for (unsigned long t = 0; t < o.threads; t++) {
-			struct generator g = generator(pass, t);
+	memset(count, 0, nr_pages * sizeof(*count));
+	for (unsigned long t = 0; t < o.threads; t++) {
+		struct generator g = generator(pass, t);
 
-			for (unsigned long i = accesses_of(t); i > 0; i--)
-				counts[pass * nr_pages + next_word(&g) / (PAGE / 8)]++;
-		}
+		for (unsigned long i = accesses_of(t); i > 0; i--)
+			count[next_word(&g) / (PAGE / 8)]++;
+	}
 }
 
 /* --- the memory ------------------------------------------------------------------------------- */
@@ -222,14 +226,14 @@ static inline uint64_t value_of(uint64_t word)
 	return (word + o.seed) * 0x9e3779b97f4a7c15u;
 }
 
+static unsigned long nr_blocks(void)
+{
+	return o.size_mib * MIB / block_bytes;
+}
+
 static void allocate(void)
 {
-	unsigned long n;
-
-	block_bytes = o.block_kib ? o.block_kib * KIB : o.size_mib * MIB;
-	n = o.size_mib * MIB / block_bytes;
-	blocks = need(calloc(n, sizeof(*blocks)), "memory");
-	for (unsigned long i = 0; i < n; i++) {
+	for (unsigned long i = 0; i < nr_blocks(); i++) {
 		blocks[i] = need(o.heap ? aligned_alloc(PAGE, block_bytes)
 					: mmap(NULL, block_bytes, PROT_READ | PROT_WRITE,
 						  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
@@ -357,7 +361,7 @@ static unsigned long ask_nodes(unsigned long *on)
 
 		for (unsigned long i = 0; i < n; i++)
 			at[i] = word_at((page + i) * (PAGE / 8));
-		if (syscall(SYS_move_pages, 0, n, at, NULL, status, 0))
+		if (syscall(SYS_move_pages, reader_pid, n, at, NULL, status, 0))
 			die("move_pages");
 		for (unsigned long i = 0; i < n; i++) {
 			if (status[i] >= 0 && status[i] < MAX_NODES)
@@ -382,18 +386,46 @@ static void print_nodes(const unsigned long *on, unsigned long unknown)
 	printf(", \"unknown\": %lu", unknown);
 }
 
+static int by_count(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a;
+	uint64_t y = *(const uint64_t *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* How many of these accesses the hottest pages get that fit the fast nodes. Sorts them. */
+static uint64_t best(uint64_t *sum)
+{
+	unsigned long room = o.capacity_mib * MIB / PAGE;
+	uint64_t fast = 0;
+
+	qsort(sum, nr_pages, sizeof(*sum), by_count);
+	for (unsigned long i = 0; i < nr_pages && i < room; i++)
+		fast += sum[i];
+	return fast;
+}
+
+static void end_epoch(void)
+{
+	best_moving += best(of_epoch);
+	memset(of_epoch, 0, nr_pages * sizeof(*of_epoch));
+}
+
 static unsigned long report(unsigned long pass, double ms)
 {
-	const uint32_t *count = counts + pass * nr_pages;
 	unsigned long on[MAX_NODES];
 	unsigned long unknown = ask_nodes(on);
 	unsigned long fast = 0;
 	unsigned long touched = 0;
 	unsigned long touched_fast = 0;
 
+	count_pass(pass);
 	for (unsigned long i = 0; i < nr_pages; i++) {
 		if (!count[i])
 			continue;
+		of_epoch[i] += count[i];
+		of_all[i] += count[i];
 		touched++;
 		if (is_fast(i)) {
 			touched_fast++;
@@ -407,31 +439,8 @@ static unsigned long report(unsigned long pass, double ms)
 	print_nodes(on, unknown);
 	printf("}\n");
 	fflush(stdout);
-	return fast;
-}
-
-static int by_count(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a;
-	uint64_t y = *(const uint64_t *)b;
-
-	return x < y ? 1 : x > y ? -1 : 0;
-}
-
-/* How many accesses of passes [from, to) the hottest pages get that fit the fast nodes. */
-static uint64_t best(unsigned long from, unsigned long to)
-{
-	uint64_t *sum = need(calloc(nr_pages, sizeof(*sum)), "memory for the best placement");
-	unsigned long room = o.capacity_mib * MIB / PAGE;
-	uint64_t fast = 0;
-
-	for (unsigned long pass = from; pass < to; pass++)
-		for (unsigned long i = 0; i < nr_pages; i++)
-			sum[i] += counts[pass * nr_pages + i];
-	qsort(sum, nr_pages, sizeof(*sum), by_count);
-	for (unsigned long i = 0; i < nr_pages && i < room; i++)
-		fast += sum[i];
-	free(sum);
+	if (pass + 1 == passes.passes || epoch_of(pass + 1) != epoch_of(pass))
+		end_epoch();
 	return fast;
 }
 
@@ -459,21 +468,23 @@ static unsigned long place(const unsigned long *on)
 	unsigned long away = 0;
 	long placed;
 
-	for (unsigned long i = 0; i < nr_pages; i++) {
-		for (unsigned long pass = 0; pass < passes.passes; pass++)
-			order[i] += counts[pass * nr_pages + i];
-		order[i] = order[i] << 32 | i;
+	for (unsigned long pass = 0; pass < passes.passes; pass++) {
+		count_pass(pass);
+		for (unsigned long i = 0; i < nr_pages; i++)
+			order[i] += count[i];
 	}
+	for (unsigned long i = 0; i < nr_pages; i++)
+		order[i] = order[i] << 32 | i;
 	qsort(order, nr_pages, sizeof(*order), by_count);
 	for (unsigned long i = room; i < nr_pages; i++)
 		if (is_fast((uint32_t)order[i]))
 			at[away++] = word_at((uint32_t)order[i] * (PAGE / 8));
-	placed = slow_node(on) ? place_pages(0, at, away, slow_node(on)) : 0;
+	placed = slow_node(on) ? place_pages(reader_pid, at, away, slow_node(on)) : 0;
 	room = room < nr_pages ? room : nr_pages;
 	for (unsigned long i = 0; i < room; i++)
 		at[i] = word_at((uint32_t)order[i] * (PAGE / 8));
 	if (placed >= 0)
-		placed = place_pages(0, at, room, o.fast);
+		placed = place_pages(reader_pid, at, room, o.fast);
 	if (placed < 0) {
 		errno = (int)-placed;
 		die("--place");
@@ -486,24 +497,140 @@ static unsigned long place(const unsigned long *on)
 static void report_end(uint64_t fast)
 {
 	double all = (double)o.accesses * (double)passes.passes;
-	uint64_t moving = 0;
 
 	printf("{\"end\": true, \"passes\": %lu, \"accesses\": %lu, \"share\": %.6f", passes.passes,
 		o.accesses * passes.passes, (double)fast / all);
 	if (o.capacity_mib) {
-		for (unsigned long from = 0; from < passes.passes;) {
-			unsigned long to = o.move ? from + o.move : passes.passes;
-
-			to = to < passes.passes ? to : passes.passes;
-			moving += best(from, to);
-			from = to;
-		}
 		printf(", \"capacity_pages\": %lu, \"best_static\": %.6f, \"best_moving\": %.6f",
-			o.capacity_mib * MIB / PAGE, (double)best(0, passes.passes) / all,
-			(double)moving / all);
+			o.capacity_mib * MIB / PAGE, (double)best(of_all) / all,
+			(double)best_moving / all);
 	}
 	printf("}\n");
 	fflush(stdout); /* now: libmemtier takes the buffer away before it is flushed at exit */
+}
+
+/* --- the teller ------------------------------------------------------------------------------- */
+
+static int to_teller = -1;
+static int from_teller = -1;
+
+struct ended {
+	unsigned long pass;
+	double ms;
+};
+
+static bool get(int fd, void *what, size_t bytes)
+{
+	for (char *at = what; bytes > 0;) {
+		ssize_t n = read(fd, at, bytes);
+
+		if (n == 0 || (n < 0 && errno != EINTR))
+			return false;
+		at += n > 0 ? n : 0;
+		bytes -= n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+static bool put(int fd, const void *what, size_t bytes)
+{
+	for (const char *at = what; bytes > 0;) {
+		ssize_t n = write(fd, at, bytes);
+
+		if (n < 0 && errno != EINTR)
+			return false;
+		at += n > 0 ? n : 0;
+		bytes -= n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+static void report_begin(void)
+{
+	unsigned long on[MAX_NODES];
+	unsigned long unknown = ask_nodes(on);
+
+	printf("{\"begin\": true, \"pages\": %lu, ", nr_pages);
+	if (o.place) {
+		printf("\"placed\": %lu, ", place(on));
+		unknown = ask_nodes(on);
+	}
+	print_nodes(on, unknown);
+	printf("}\n");
+	fflush(stdout);
+}
+
+/* Until the reader is gone. */
+static _Noreturn void tell(int in, int out)
+{
+	struct ended ended;
+	uint64_t fast = 0;
+
+	count = need(calloc(nr_pages, sizeof(*count)), "memory for counts");
+	of_epoch = need(calloc(nr_pages, sizeof(*of_epoch)), "memory for counts");
+	of_all = need(calloc(nr_pages, sizeof(*of_all)), "memory for counts");
+	last_node = need(malloc(nr_pages), "memory for places");
+	memset(last_node, -1, nr_pages);
+	if (!get(in, blocks, nr_blocks() * sizeof(*blocks)))
+		exit(2);
+	report_begin();
+	while (put(out, "", 1) && get(in, &ended, sizeof(ended)))
+		fast += report(ended.pass, ended.ms);
+	report_end(fast);
+	exit(0);
+}
+
+/* Before there is memory: pages that two processes have cannot be moved. */
+static pid_t start_teller(void)
+{
+	int down[2];
+	int up[2];
+	pid_t pid;
+
+	reader_pid = getpid();
+	if (pipe(down) || pipe(up))
+		die("pipe");
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(down[1]);
+		close(up[0]);
+		tell(down[0], up[1]);
+	}
+	close(down[0]);
+	close(up[1]);
+	to_teller = down[1];
+	from_teller = up[0];
+	return pid;
+}
+
+/* It has said what is to be said. */
+static void await_teller(void)
+{
+	char byte;
+
+	if (!get(from_teller, &byte, 1)) {
+		fprintf(stderr, "tierload: nobody tells where pages are any more\n");
+		exit(2);
+	}
+}
+
+static void tell_teller(const void *what, size_t bytes)
+{
+	if (!put(to_teller, what, bytes))
+		die("pipe");
+	await_teller();
+}
+
+static void end_teller(pid_t pid)
+{
+	int status;
+
+	close(to_teller);
+	if (waitpid(pid, &status, 0) != pid || status != 0)
+		exit(2);
 }
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -710,18 +837,16 @@ static int parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	unsigned long on[MAX_NODES];
 	pthread_t threads[MAX_THREADS];
-	uint64_t fast = 0;
-	unsigned long unknown;
+	pid_t teller;
 
 	if (parse(argc, argv))
 		return 2;
 	nr_pages = o.size_mib * MIB / PAGE;
+	block_bytes = o.block_kib ? o.block_kib * KIB : o.size_mib * MIB;
+	blocks = need(calloc(nr_blocks(), sizeof(*blocks)), "memory");
 	build_epochs();
-	count_reads();
-	last_node = need(malloc(nr_pages), "memory for places");
-	memset(last_node, -1, nr_pages);
+	teller = start_teller();
 	if (o.eat)
 		o.eater = start_eater();
 	allocate();
@@ -733,26 +858,21 @@ int main(int argc, char **argv)
 	pthread_barrier_wait(&barrier);
 	if (o.eater && eat_end(o.eater))
 		die("--eater");
-	unknown = ask_nodes(on);
-	printf("{\"begin\": true, \"pages\": %lu, ", nr_pages);
-	if (o.place) {
-		printf("\"placed\": %lu, ", place(on));
-		unknown = ask_nodes(on);
-	}
-	print_nodes(on, unknown);
-	printf("}\n");
-	fflush(stdout);
+	tell_teller(blocks, nr_blocks() * sizeof(*blocks));
 	while (pass_next(&passes)) {
+		struct ended ended;
+
 		current_pass = passes.number - 1;
 		pass_begin(&passes);
 		pthread_barrier_wait(&barrier);
 		pthread_barrier_wait(&barrier);
 		pass_end(&passes);
-		fast += report(current_pass, passes.ms);
+		ended = (struct ended){current_pass, passes.ms};
+		tell_teller(&ended, sizeof(ended));
 		pass_rest(&passes);
 	}
 	for (unsigned long t = 0; t < o.threads; t++)
 		pthread_join(threads[t], NULL);
-	report_end(fast);
+	end_teller(teller);
 	return wrong ? 1 : 0;
 }
