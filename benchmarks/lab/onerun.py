@@ -18,6 +18,8 @@ VMSTAT = ('pgfault', 'pgmigrate_success', 'pgmigrate_fail', 'pgpromote_success',
 
 # The kernel does not trust the emulated processor's clock, and the other one is a device that CPUs wait for.
 CLOCK = 'clocksource=tsc tsc=reliable'
+# Its files are to be on the first node, whose CPU starts it, and not where some helper happens to unpack them.
+UNPACK = 'initramfs_async=0'
 
 # An emulated CPU is so many times slower than a real one: its time is what a move costs by the guest's clock, so
 # what the guest is told that a move saves has to be in the same measure. With the cost model, and without.
@@ -61,10 +63,26 @@ switch() {
 	sh -e %(folder)s/switch > /tmp/switched 2>&1 || echo "it ended with $?" >> /tmp/switched
 }
 switch > /dev/null 2>&1 &
+# What helps, and can run beside the program, has a CPU of its own. None of it is there from the beginning.
+apart() {
+	for n in 1 2 3 4 5 6; do
+		for at in $(grep -slE '^(numalift|kswapd|kcompactd|kdamond)' /proc/[0-9]*/task/[0-9]*/comm); do
+			at=${at%%/comm}
+			taskset -p %(helpers)x ${at##*/}
+		done
+		usleep 700000
+	done
+}
+{
+	taskset -p %(helpers)x $(exec sh -c 'echo $PPID')
+	filled
+	apart
+} > /dev/null 2>&1 &
 '''
 
 SCRIPT = LOW + r'''
 cd /tmp
+taskset -p %(cpus)x $$ > /dev/null
 room_now() {
 	room=0
 	for node in %(fast)s; do
@@ -81,6 +99,9 @@ while [ $((room * 16)) -lt $((%(room)d * 15)) ] && [ $tries -gt 0 ]; do
 	room_now
 done
 echo "@room $room"
+if [ $((room * 16)) -lt $((%(room)d * 15)) ]; then
+	cat /sys/devices/system/node/node[01]/meminfo >&2
+fi
 echo $((room * 256)) > room_pages
 place=%(place)s
 eater=
@@ -150,6 +171,7 @@ def script(workload, contender, settings, seed):
     return SCRIPT % {
         'folder': workloads.FOLDER, 'fast': workloads.FAST.replace(',', ' '), 'nodes': workloads.FAST,
         'room': room_on_fast(workload, contender), 'late': contender.late,
+        'cpus': sum(1 << cpu for cpu in workloads.CPUS),
         'place': '1' if contender.by_counts else '', 'after': workloads.counters('@after'),
         'program': workload.steps(contender.start(settings, workload), settings, seed)}
 
@@ -175,7 +197,7 @@ def guest_words(workload, contender, settings, folder, counting):
     told = os.path.join(folder, 'guest.machine')
     write(folder, 'guest.machine', slower(workload.machine(contender), SLOWER if settings.model else SLOWER_PLAIN))
     words = [model.GUEST, '--kernel', settings.kernel, '--machine', told, '--user', 'user', '--timeout', '1800',
-             '--append', 'transparent_hugepage=never ' + CLOCK,
+             '--append', ' '.join(('transparent_hugepage=never', CLOCK, UNPACK)),
              '--sysctl', 'kernel.numa_balancing=0',
              # pages that it moves are nobody's merit
              '--sysctl', 'vm.compaction_proactiveness=0',
@@ -195,6 +217,7 @@ def guest_words(workload, contender, settings, folder, counting):
     # in a file: what is named after --setup itself is looked through for programs to bring along
     write(folder, 'ballast', BALLAST % {'fast': workloads.FAST.replace(',', ' '), 'folder': workloads.FOLDER,
                                         'room': workload.room_for(contender), 'absent': ABSENT,
+                                        'helpers': 1 << workloads.HELPERS,
                                         'ready': contender.ready})
     write(folder, 'switch', contender.switch + '\n')
     words += ['--add', '%s/ballast:%s/ballast' % (folder, workloads.FOLDER),
@@ -298,6 +321,7 @@ def run_guest(workload, contender, settings, seed, folder, name):
     add_shares(run)
     run['said'] = done.stderr.splitlines()[:20]
     run['phases'] = phases_of(os.path.join(folder, 'phases')) if settings.model else None
+    run['cpus'] = list(workloads.CPUS)
     return run
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What the lab runs: a row for each load.
 
-The machine is the same for all but for its sizes: nodes 0 and 1 are fast with a CPU each, node 2 is slow
-and has none. The program's memory fits on the slow node; `room` of it fits on the fast ones.
+The machine is the same for all but for its sizes: nodes 0 and 1 are fast with a CPU each for the program,
+and one for threads that help, node 2 is slow and has none. The program's memory fits on the slow node; `room` of it fits on the fast ones.
 """
 import os
 import shlex
@@ -14,12 +14,14 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 FOLDER = '/opt/lab'
 SOCKET = '/tmp/server'
 FAST = '0,1'
+CPUS = (0, 2)       # of the guest: the program's, one of each fast node; helpers have the other
+HELPERS = 1
 # Enough for what the guest takes of its first node, and for what any node costs its kernel (MiB). What
 # is left over is taken away in the guest, so that there is as much room on every kernel.
 GUEST_MIB = 120
 NODE_MIB = 60
 
-MACHINE = '''node 0 mem=%dM cpus=1 latency=80  bandwidth=20000
+MACHINE = '''node 0 mem=%dM cpus=2 latency=80  bandwidth=20000
 node 1 mem=%dM cpus=1 latency=80  bandwidth=20000
 node 2 mem=%dM cpus=0 latency=300 bandwidth=5000
 distance 0 1 21
