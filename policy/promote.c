@@ -42,6 +42,9 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
 /* Accesses come in runs: so many pages used together. */
 #define SURE_RUNS 6
 
+/* Samples in which the program used less than this part of their length are next to none. */
+#define SHORT_PART 4
+
 /* After so many it is known what to expect of samples. */
 #define SURE_PASSES 4
 
@@ -622,13 +625,16 @@ static uint64_t keep_pages(const struct lift_promote *p)
 static void leave_out_faults(struct lift_promote *p)
 {
 	uint64_t used = p->used_ns / 1024 + 1;
-	uint64_t faults_ns = lift_schedule_faults(&p->schedule, &p->pass, p->used_ns);
-	uint64_t faults = faults_ns / 1024;
-	uint64_t rest = used > faults ? used - faults : 0;
+	uint64_t faults;
+	uint64_t rest;
 
-	p->faults_ns = faults_ns;
+	/* What others used is no fault of this program. */
+	if (p->used_ns < p->schedule.window_ns / SHORT_PART)
+		return;
+	p->faults_ns = lift_schedule_faults(&p->schedule, &p->pass, p->used_ns);
 	p->faults_of = p->pass.armed;
-
+	faults = p->faults_ns / 1024;
+	rest = used > faults ? used - faults : 0;
 	if (rest < used / FAULTS_MOST)
 		rest = used / FAULTS_MOST;
 	p->took_ns = p->took_ns / 1024 * rest / used * 1024 + 1;
@@ -878,10 +884,10 @@ static void measure_sample(struct lift_promote *p, const struct lift_promote_now
 	uint64_t clock = now->now_ns - p->armed_at;
 	uint64_t used = now->cpu_ns > p->armed_cpu ? now->cpu_ns - p->armed_cpu : 0;
 
-	/* What was found by chance in next to no time says nothing about rates. */
-	if (used < p->schedule.window_ns / 4)
-		used = p->schedule.window_ns / 4;
 	p->used_ns = used;
+	/* What was found by chance in next to no time says nothing about rates. */
+	if (used < p->schedule.window_ns / SHORT_PART)
+		used = p->schedule.window_ns / SHORT_PART;
 	p->took_ns = used < clock ? used : clock;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What things cost here, for policy/schedule.h: tried out on a few pages that are given back. The
- * worker only. It takes some milliseconds of CPU, 20 at most natively, and up to 2 MiB of memory.
+ * worker only. It takes some milliseconds of CPU, 20 at most natively, and up to 512 KiB of memory.
  */
 #ifndef NUMALIFT_SHIM_MEASURE_H
 #define NUMALIFT_SHIM_MEASURE_H

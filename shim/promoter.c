@@ -943,7 +943,7 @@ static void publish(bool always)
 		stats.cost_arm_ns = w.costs.arm_ns;
 		stats.cost_release_ns = w.costs.release_ns;
 		stats.cost_scan_ns = w.costs.scan_ns;
-		stats.cost_fault_ns = w.costs.fault_ns;
+		stats.cost_fault_ns = d->costs.fault_ns;
 		stats.cost_promote_ns = w.costs.promote_ns;
 		stats.cost_demote_ns = w.costs.demote_ns;
 		stats.gap_ns = w.costs.gap_ns;

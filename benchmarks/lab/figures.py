@@ -116,6 +116,17 @@ def moved(run):
     return run['vmstat'].get('pgmigrate_success')
 
 
+def moving_rate(run):
+    """Pages moved per minute of the load's clock in the last half of the passes, as a part of all it has: what it goes
+    on moving when it has been there for a while."""
+    half = run['passes'][len(run['passes']) // 2:]
+    if len(half) < 2 or not all('migrated' in p and p.get('nodes') for p in half):
+        return None
+    minutes = sum(max(p['ms'], run.get('period_ms', 0)) for p in half[1:]) / 60e3
+    pages = sum(half[-1]['nodes'].values())
+    return (half[-1]['migrated'] - half[0]['migrated']) / pages / minutes if minutes and pages else None
+
+
 def on_fast(fields, fast):
     nodes = (fields or {}).get('nodes')
     return None if nodes is None else sum(nodes.get(n, 0) for n in fast)
@@ -199,7 +210,7 @@ def of_run(run, base, fast, period_ms):
         'of_best': ratio(settled(run), best(run)),
         'fast_misses': fast_misses(run, fast),
         'passes_to_90': passes_to(run), 'seconds_to_90': seconds_to(run, period_ms),
-        'moved': moved(run), 'wasted': wasted(run, fast),
+        'moved': moved(run), 'wasted': wasted(run, fast), 'moving': moving_rate({**run, 'period_ms': period_ms}),
         'ms': settled_ms(run), 'per_second': per_second(run), 'ms_of_all': all_ms(run),
         'time': ratio(settled_ms(run), settled_ms(base)) if base else None,
         'all_time': ratio(all_ms(run), all_ms(base)) if base else None,

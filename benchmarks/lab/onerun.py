@@ -26,6 +26,9 @@ UNPACK = 'initramfs_async=0'
 SLOWER = 100
 SLOWER_PLAIN = 30
 
+# About one start in fifty has other room on the fast nodes.
+ROOM_TRIES = 3
+
 # What the kernel does not give away of a node, in MiB.
 LOW = r'''
 low() {
@@ -99,8 +102,10 @@ while [ $((room * 16)) -lt $((%(room)d * 15)) ] && [ $tries -gt 0 ]; do
 	room_now
 done
 echo "@room $room"
-if [ $((room * 16)) -lt $((%(room)d * 15)) ]; then
+# then no pass is worth its time
+if [ $((room * 8)) -lt $((%(room)d * 7)) ] && [ %(strict)d = 1 ]; then
 	cat /sys/devices/system/node/node[01]/meminfo >&2
+	exit 0
 fi
 echo $((room * 256)) > room_pages
 place=%(place)s
@@ -134,6 +139,10 @@ class Failure(Exception):
 
 class NotThere(Failure):
     """What was asked for does not exist here. Nobody's fault."""
+
+
+class OtherRoom(Failure):
+    """The fast nodes have other room than they should: the guest's kernel put its files where it likes."""
 
 
 class NoGuest(Failure):
@@ -171,7 +180,7 @@ def script(workload, contender, settings, seed):
     return SCRIPT % {
         'folder': workloads.FOLDER, 'fast': workloads.FAST.replace(',', ' '), 'nodes': workloads.FAST,
         'room': room_on_fast(workload, contender), 'late': contender.late,
-        'cpus': sum(1 << cpu for cpu in workloads.CPUS),
+        'cpus': sum(1 << cpu for cpu in workloads.CPUS), 'strict': not contender.everything_fast,
         'place': '1' if contender.by_counts else '', 'after': workloads.counters('@after'),
         'program': workload.steps(contender.start(settings, workload), settings, seed)}
 
@@ -291,6 +300,16 @@ def phases_of(path):
 
 
 def run_guest(workload, contender, settings, seed, folder, name):
+    """run_one(); it is seen before the first pass when there is not the right room, and tried again."""
+    for _ in range(ROOM_TRIES - 1):
+        try:
+            return run_one(workload, contender, settings, seed, folder, name)
+        except OtherRoom:
+            pass
+    return run_one(workload, contender, settings, seed, folder, name)
+
+
+def run_one(workload, contender, settings, seed, folder, name):
     """One guest: a dict of what it printed, and in the folder what it left. Failure when it is worth nothing."""
     counting = contender is contenders.COUNTING
     words = guest_words(workload, contender, settings, folder, counting)
@@ -313,11 +332,13 @@ def run_guest(workload, contender, settings, seed, folder, name):
         raise (NoGuest if done.returncode == 125 and not done.stdout else Failure)(
             'status %d: %s' % (done.returncode, why))
     run = parse(done.stdout)
+    wanted = room_on_fast(workload, contender)
+    if run['room_mib'] is None:
+        raise Failure('it did not come to its beginning')
+    if not contender.everything_fast and abs(run['room_mib'] - wanted) > wanted // 8:
+        raise OtherRoom('%d MiB of room on the fast nodes instead of %d' % (run['room_mib'], wanted))
     if not run['passes']:
         raise Failure('no pass came to its end')
-    wanted = room_on_fast(workload, contender)
-    if not contender.everything_fast and abs(run['room_mib'] - wanted) > wanted // 8:
-        raise Failure('%d MiB of room on the fast nodes instead of %d' % (run['room_mib'], wanted))
     add_shares(run)
     run['said'] = done.stderr.splitlines()[:20]
     run['phases'] = phases_of(os.path.join(folder, 'phases')) if settings.model else None

@@ -186,3 +186,16 @@ void pass_print_nodes(const unsigned long *on)
 		}
 	printf("}");
 }
+
+void pass_print_migrated(void)
+{
+	static const char name[] = "pgmigrate_success ";
+	char line[128];
+	FILE *f = fopen("/proc/vmstat", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, name, sizeof(name) - 1) == 0)
+			printf(", \"migrated\": %lu", strtoul(line + sizeof(name) - 1, NULL, 10));
+	if (f)
+		fclose(f);
+}

@@ -63,4 +63,8 @@ long pass_add_pages(const char *start, size_t bytes, unsigned long *on);
 /* "nodes": {...} */
 void pass_print_nodes(const unsigned long *on);
 
+/* , "migrated": N pages that changed their node since the machine started; where the kernel says it
+ */
+void pass_print_migrated(void);
+
 #endif

@@ -78,6 +78,7 @@ COLUMNS = (     # title, its cell
     ('to 90 % of best', arrived),
     ('moved', lambda row: cell(row['moved'], count)),
     ('wasted', fraction_wasted),
+    ('a minute', lambda row: cell(row.get('moving'), percent, False)),
     ('cost', lambda row: cell(row['cost'], signed)),
     ('cost settled', lambda row: cell(row['cost_settled'], signed)),
     ('CPU s', lambda row: cell(row['cpu_s'], times, False)),
@@ -142,8 +143,8 @@ def summary(found, timed):
 # ---- the whole text -----------------------------------------------------------------------------
 
 MODELLED = (
-    'time: modelled time of a pass on the CPU that took longest, mean of the last third of the passes; 1 is without '
-    'balancing in the same round. Of all CPUs: all passes and pauses, with what moving costs',
+    'time: modelled time of a pass on the CPU of the program that took longest, mean of the last third of the passes; 1 '
+    'is without balancing in the same round. Of all CPUs: all passes and pauses, with what moving costs',
     'per second: accesses (of a server: requests) per modelled second',
     'misses to fast: share of the cache misses, settled; of a server, which cannot count its accesses by page, the '
     'share before it is that of its pages',

@@ -116,6 +116,8 @@ def check_figures(t):
     t.same(round(row['cost'], 9), round((4 * 60 - 4 * 10) / 3000, 9),
            'cost is a part of what the program executes itself')
     t.same((row['ms'], row['time']), (20.0, 0.5), 'a pass takes as long as its slowest CPU')
+    helped = dict(run, cpus=[0])
+    t.same(figures.settled_ms(helped), 10.0, 'a CPU that only helpers have makes no pass longer')
     t.same(row['per_second'], 100 / 20.0 * 1000, 'accesses per modelled second')
     t.same(round(row['ms_of_all'], 3), round((3 * 30 + 1) / 3, 3), 'all CPUs, with the pauses')
     run['phases']['pass 3']['misses'] = {'0': 10, '1': 20, '2': 70, 'other': 50}
@@ -160,6 +162,24 @@ def check_figures(t):
     t.same(figures.of_workload({'x': {1: run}}, FAST, 500)['x']['time'], None, 'unknown stays unknown')
 
 
+def check_room(t):
+    """A guest whose kernel took room that it should not have is started again, and not for ever."""
+    tries = []
+
+    def one(*_):
+        tries.append(len(tries))
+        if len(tries) % 3:
+            raise onerun.OtherRoom('52 MiB')
+        return 'a run'
+    real, onerun.run_one = onerun.run_one, one
+    try:
+        t.same((onerun.run_guest(None, None, None, 1, '', ''), len(tries)), ('a run', 3), 'once more, and once more')
+        onerun.ROOM_TRIES, tries[:] = 2, []
+        t.raises(onerun.Failure, lambda: onerun.run_guest(None, None, None, 1, '', ''), '52 MiB', 'and then it has failed')
+    finally:
+        onerun.run_one, onerun.ROOM_TRIES = real, 3
+
+
 def check_wasted(t):
     def run(begin, end, vmstat, **more):
         ret = onerun.parse(PRINTED)
@@ -185,6 +205,12 @@ def check_wasted(t):
     t.same(figures.wasted(run({'2': 100}, {'2': 100}, {'pgmigrate_success': 60}, best_static=0.5), FAST), None,
            'not known when the hot set moves')
     t.same(figures.wasted(run({'2': 100}, {'2': 100}, {}), FAST), None, 'not known without counters')
+    moving = {'passes': [{'ms': ms, 'nodes': {'0': 60, '2': 40}, 'migrated': n}
+                         for ms, n in ((9, 0), (9, 500), (9, 500), (900, 510), (100, 515))], 'period_ms': 500}
+    t.same(round(figures.moving_rate(moving), 6), round(0.15 / (1.4 / 60), 6),
+           'moves a minute are those of the second half, by the time from pass to pass')
+    del moving['passes'][-1]['migrated']
+    t.same(figures.moving_rate(moving), None, 'and not known without counts')
     lost = run({'2': 100}, {'2': 100}, {'pgmigrate_success': 10})
     lost['begin'] = None
     t.same(figures.wasted(lost, FAST), None, 'not known without a beginning')
@@ -928,6 +954,7 @@ def main():
     else:
         check_figures(t)
         check_wasted(t)
+        check_room(t)
         check_markdown(t)
         check_plots(t)
         check_order(t)

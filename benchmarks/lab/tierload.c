@@ -384,6 +384,7 @@ static void print_nodes(const unsigned long *on, unsigned long unknown)
 {
 	pass_print_nodes(on);
 	printf(", \"unknown\": %lu", unknown);
+	pass_print_migrated();
 }
 
 static int by_count(const void *a, const void *b)

@@ -4,7 +4,8 @@
     run_promote.py --guest scripts/guest --library libnumalift.so --programs FOLDER --launch PROGRAM --cli PROGRAM
                    [--short] KERNEL [PART...]
 
-One guest runs everything, on three-small.machine: 0 and 1 are fast, 2 is slow. Exit status as for run_guest.py.
+One guest runs everything, on three-small.machine: 0 and 1 are fast, 2 is slow; `vanish` has one of its own, in which 1
+is slow and can go. Exit status as for run_guest.py.
 --short: the parts that are worth most on this kernel, in two minutes instead of seven or more.
 """
 import argparse
@@ -78,12 +79,15 @@ def at_least(g, step, name, least):
     g.check('%s: %s at least %d' % (step.title, name, least), fn)
 
 
-def fire(g, seconds, title, env, moves=True):
+def fire(g, seconds, title, env, moves=True, slow=SLOW, beside=':'):
+    """Beside: shell that goes on as long as the program does."""
     env = {'NUMALIFT_LOG': 'debug', **env}
     until = [str(MOVES), str(MOST_SECONDS)] if moves else []
-    step = g.shell('%s 2> /tmp/said; rc=$?; grep -v "^numalift: " /tmp/said | head -20 >&2; '
-                   'grep "^numalift: " /tmp/said | tail -12; exit $rc' % shlex.join(
-                       g.command(['fire', str(seconds), str(SLOW)] + until, env=env)), title)
+    step = g.shell('( %s ) > /dev/null 2>&1 & beside=$!; '
+                   '%s 2> /tmp/said; rc=$?; kill $beside 2> /dev/null; '
+                   'grep -v "^numalift: " /tmp/said | head -20 >&2; '
+                   'grep "^numalift: " /tmp/said | tail -12; cat /tmp/beside 2> /dev/null; exit $rc' % (
+                       beside, shlex.join(g.command(['fire', str(seconds), str(slow)] + until, env=env))), title)
     def ended_well():
         if step.need().rc != 0:
             raise Failed('status %d: %s' % (step.rc, ' / '.join(step.err[:4] + step.out[-2:])))
@@ -98,6 +102,23 @@ def fire(g, seconds, title, env, moves=True):
         equal(g, step, 'down', '0')
     g.measured.append(lambda: '%s: %s s, up %s, down %s, ops %s, checked %s, children %s' % (
         title, *(text_of(step, n) for n in ('seconds', 'up', 'down', 'ops', 'checked', 'children'))))
+    return step
+
+
+# The kernel moves away what is there, or, when it cannot, leaves the node where it is.
+GO_AND_COME = r"""n=0; while sleep 2; do
+    gone=1
+    for s in /sys/devices/system/node/node1/memory[0-9]*/state; do echo offline > $s || gone=0; done
+    n=$((n + gone)); echo vanished $n > /tmp/beside.new; mv /tmp/beside.new /tmp/beside
+    sleep 2
+    for s in /sys/devices/system/node/node1/memory[0-9]*/state; do echo online_movable > $s; done
+done"""
+
+
+def vanish(g):
+    step = fire(g, g.settings.seconds, 'the slow node comes and goes', {**CONSTANT, 'NUMALIFT_TIERS': '0,2;1'},
+                slow=1, beside=GO_AND_COME)
+    at_least(g, step, 'vanished', 2)
 
 
 NODES = 'sed -n "/ anon=/s/^/%s /p" /proc/$pid/numa_maps'
@@ -115,9 +136,11 @@ def by_node(step, when):
 
 
 def balancing(mode):
-    """Of the kernel. It scans by the CPU time that a thread has used, every 1 to 60 s: here always soon."""
-    return 'echo %d > /proc/sys/kernel/numa_balancing; echo %d > /sys/kernel/debug/sched/numa_balancing/' \
-           'scan_period_max_ms' % (mode, 1000 if mode == 2 else 60000)
+    """Of the kernel. It scans by the CPU time that a thread has used, every 1 to 60 s: here always soon. Hot is for it
+    what is touched within 1 s of that, in which a real CPU has read everything, and an emulated one a third."""
+    return 'cd /sys/kernel/debug/sched/numa_balancing; echo %d > /proc/sys/kernel/numa_balancing; ' \
+           'echo %d > scan_period_max_ms; [ ! -e hot_threshold_ms ] || echo %d > hot_threshold_ms; cd /' % (
+               mode, *((1000, 6000) if mode == 2 else (60000, 1000)))
 
 
 # Nodes 0 and 1 are full until the second. The kernel keeps a part of each free, to which it cannot be filled.
@@ -402,7 +425,10 @@ PARTS = {
     'memcached-first': memcached_first,
     'daemon': daemon,
     'mariadb': mariadb,
+    'vanish': vanish,
 }
+# The others are on three-small.machine.
+MACHINES = {'vanish': 'unplug'}
 # Each part on at least one kernel; what works differently (samplers, moving, mremap) on each.
 SHORT = {
     '6.1': ('fire', 'cpuset', 'mariadb'),
@@ -435,23 +461,27 @@ def main():
     ci = os.environ.get('CI') == 'true'
     tap = Tap()
     sys.stdout.reconfigure(line_buffering=True)
-    guest = Guest(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'three-small.machine'), args.kernel, args)
     parts = args.part or (SHORT[args.kernel] if args.short else [n for n in PARTS if n != 'memcached-first'])
-    for name in parts:
-        PARTS[name](guest)
-    kernel_is_well(guest)
-    begun = time.monotonic()
-    try:
-        trouble = guest.boot()
-    except CannotRun as e:
-        print('# no guest: %s' % e)
-        return 1 if ci else 77
-    tap.note('%s: %d steps in %.0f s' % (args.kernel, len(guest.steps), time.monotonic() - begun))
-    guest.evaluate(tap)
-    if trouble:
-        tap.result(False, 'the guest', trouble)
-    for line in guest.notes():
-        tap.note(line)
+    small = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'three-small.machine')
+    for machine in dict.fromkeys(MACHINES.get(name, small) for name in parts):
+        guest = Guest(machine, args.kernel, args)
+        for name in parts:
+            if MACHINES.get(name, small) == machine:
+                PARTS[name](guest)
+        kernel_is_well(guest)
+        begun = time.monotonic()
+        try:
+            trouble = guest.boot()
+        except CannotRun as e:
+            print('# no guest: %s' % e)
+            return 1 if ci else 77
+        tap.note('%s, %s: %d steps in %.0f s' % (
+            args.kernel, guest.name, len(guest.steps), time.monotonic() - begun))
+        guest.evaluate(tap)
+        if trouble:
+            tap.result(False, 'the guest', trouble)
+        for line in guest.notes():
+            tap.note(line)
     print('1..%d' % tap.number)
     if tap.failed:
         print('# %d of %d checks failed' % (len(tap.failed), tap.number))

@@ -167,6 +167,51 @@ Test(schedule, a_surprise_brings_back_full_pace)
 	cr_assert(s.want_victims);
 }
 
+/* Passes in @seconds at full pace in which @paying trades would pay. */
+static unsigned hurried(uint32_t budget_ppm, uint64_t paying, unsigned seconds)
+{
+	struct lift_pass busy = {
+		.est_accessed = 8000, .promoted = 500, .demoted = 500, .paying = paying};
+	struct lift_schedule s;
+	uint64_t now = S;
+	uint64_t cpu = 2 * S;
+
+	lift_schedule_init(&s, &costs, budget_ppm);
+	s.window_ns = S / 16;
+	return run(&s, &now, &cpu, seconds, 100, &load, busy);
+}
+
+Test(schedule, passes_that_pay_follow_each_other_as_the_budget_has_it)
+{
+	unsigned usual = hurried(PPM, 1000, 20);
+
+	/* Everything every second; with the tenfold budget four times, but not if little is to be
+	 * moved. */
+	cr_assert(usual >= 18 && usual <= 22, "%u", usual);
+	cr_assert_geq(hurried(10 * PPM, 1000, 20), 3 * usual);
+	cr_assert_leq(hurried(10 * PPM, 50, 20), usual + 4);
+}
+
+Test(schedule, faults_cost_no_more_than_the_program_used)
+{
+	struct lift_pass pass = {.accessed = 1000};
+	struct lift_schedule s;
+
+	lift_schedule_init(&s, &costs, PPM);
+	cr_assert_eq(lift_schedule_faults(&s, &pass, S), 4200000);
+	cr_assert_eq(s.costs.fault_ns, 4200);
+	/* Of 2 ms no 1000 faults can have taken 4.2 ms. */
+	cr_assert_leq(lift_schedule_faults(&s, &pass, 2000000), 2000000);
+	cr_assert(s.costs.fault_ns >= 1000 && s.costs.fault_ns <= 2000, "%u", s.costs.fault_ns);
+	cr_assert_leq(lift_schedule_faults(&s, &pass, S), 2000000);
+	/* A few say nothing of what one costs, and what the sampler counts is what was taken. */
+	pass.accessed = 10;
+	cr_assert_leq(lift_schedule_faults(&s, &pass, 5000), 5000);
+	cr_assert_geq(s.costs.fault_ns, 1000);
+	pass = (struct lift_pass){.accessed = 1000, .faults_known = true};
+	cr_assert_eq(lift_schedule_faults(&s, &pass, S), 0);
+}
+
 Test(schedule, the_sample_is_as_long_as_the_fast_nodes_are_large)
 {
 	struct lift_schedule s;

@@ -59,6 +59,44 @@ Test(threshold, rates_are_learned_from_what_happened)
 	cr_assert_float_eq((double)rates.rate[0x7f], 13863, 1000);
 }
 
+Test(threshold, what_rough_samples_tell_is_less_sure)
+{
+	struct lift_tally tally = {0};
+	struct lift_rates sure;
+	struct lift_rates rough;
+	struct lift_calib calib;
+
+	lift_calib_init(&calib, 100 * MS);
+	tally.n[0x7f] = 10000;
+	tally.t[0x7f] = 7500;
+	lift_calib_add(&calib, &tally, 100 * MS, 0, 0, 100000);
+	lift_calib_rates(&calib, &sure);
+	/* Samples that find as much as is expected of them change nothing. */
+	for (unsigned i = 0; i < 20; i++)
+		lift_calib_doubt(&calib, 100 * MS, 100 * MS);
+	lift_calib_rates(&calib, &rough);
+	cr_assert_eq(rough.low[0x7f], sure.low[0x7f]);
+	cr_assert_eq(rough.high[0x7f], sure.high[0x7f]);
+	/* Each finds twice as much, or half: by a fourth in either direction. */
+	for (unsigned i = 0; i < 60; i++)
+		lift_calib_doubt(&calib, 100 * MS, i % 2 ? 200 * MS : 50 * MS);
+	lift_calib_rates(&calib, &rough);
+	cr_assert_eq(rough.rate[0x7f], sure.rate[0x7f]);
+	cr_assert_float_eq((double)rough.low[0x7f], sure.low[0x7f] / 1.25, sure.low[0x7f] / 30.0);
+	cr_assert_float_eq(
+		(double)rough.high[0x7f], sure.high[0x7f] * 1.25, sure.high[0x7f] / 30.0);
+	/* However far off: not beyond twice, and it is forgotten when they are as expected again.
+	 */
+	for (unsigned i = 0; i < 60; i++)
+		lift_calib_doubt(&calib, 100 * MS, 1);
+	lift_calib_rates(&calib, &rough);
+	cr_assert_geq(rough.low[0x7f] * 2, sure.low[0x7f] - 2);
+	for (unsigned i = 0; i < 100; i++)
+		lift_calib_doubt(&calib, 100 * MS, 100 * MS);
+	lift_calib_rates(&calib, &rough);
+	cr_assert_float_eq((double)rough.low[0x7f], sure.low[0x7f], sure.low[0x7f] / 100.0);
+}
+
 Test(threshold, old_observations_fade)
 {
 	struct lift_tally tally = {0};
