@@ -4,12 +4,12 @@
  * so whatever is lost, doubled or mixed up shows. Meanwhile everything is done to it that a program
  * can do to memory, and another third of it is hot every few seconds.
  *
- *   fire SECONDS SLOW [MOVES MOST]
+ *   fire SECONDS SLOW [MOVES MOST [goes]]
  *
  * SLOW is the node that counts as slow. With MOVES it goes on until so many pages have been seen to
  * go up and so many down, for MOST seconds at most. Prints one line of figures each; exit status 1
  * when a word was wrong. Knows nothing of numalift: whether pages move is seen by asking the kernel
- * where they are.
+ * where they are. "goes": the slow node may go meanwhile, so nothing is bound to it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -716,6 +716,7 @@ int main(int argc, char **argv)
 	unsigned children = 0;
 	unsigned bad = 0;
 	const char *trouble;
+	int bound_to;
 	pthread_t thread[THREADS];
 	struct piece last = {.id = 4900};
 	unsigned long moves;
@@ -728,12 +729,13 @@ int main(int argc, char **argv)
 		check(&last, 1, "after exec");
 		return atomic_load(&wrong) ? 1 : 0;
 	}
-	if (argc != 3 && argc != 5)
+	if (argc != 3 && argc != 5 && !(argc == 6 && strcmp(argv[5], "goes") == 0))
 		return 2;
 	seconds = atol(argv[1]);
 	moves = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
 	most = argc > 3 ? atol(argv[4]) : seconds;
 	slow = (unsigned)atoi(argv[2]);
+	bound_to = argc > 5 ? 0 : (int)slow;
 	sigaction(SIGSEGV, &sa, NULL);
 	memset(seen, -1, sizeof(seen));
 	memset(stays, -1, sizeof(stays));
@@ -752,7 +754,7 @@ int main(int argc, char **argv)
 		bound[i].id = 4000 + i;
 		make(&bound[i], 128);
 		if (i < BOUND - 2)
-			bind_to(i, i % 2 ? 0 : (int)slow);
+			bind_to(i, i % 2 ? 0 : bound_to);
 	}
 	make(&last, 64);
 	began = now();
@@ -781,7 +783,7 @@ int main(int argc, char **argv)
 		/* Not from the beginning: it has been watched until then. */
 		if (second == seconds / 2)
 			for (unsigned i = BOUND - 2; i < BOUND; i++)
-				bind_to(i, (int)slow);
+				bind_to(i, bound_to);
 		bad += reap(false);
 	}
 	trouble = own_userfaultfd(&last);
