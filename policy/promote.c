@@ -25,9 +25,11 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
  * was right so many more.
  */
 #define GUESS_START 1
-/* Nor in so many passes after the program began something else: heat has other borders then. */
-#define GUESS_PASSES 3
 #define GUESS_SHARE 4
+
+/* None goes in so many passes after the program began something else: heat has other borders then.
+ */
+#define GUESS_PASSES 3
 
 /* More than one in so many pages come or gone is a change. */
 #define CHANGE_SHARE 8
@@ -672,14 +674,6 @@ static void fold(struct lift_promote *p)
 		p->stats.changes++;
 		change(p);
 	}
-	for (unsigned s = 0; s < LIFT_STATES; s++)
-		slow_n += t->slow_n[s];
-	if (slow_n)
-		p->load.slow_p = chance(t->slow_t, slow_n);
-	if (t->fast_n)
-		p->load.fast_p = chance(t->fast_t, t->fast_n);
-	p->pass.est_accessed = estimate_used(p);
-	p->pass.active = p->pass.est_accessed * ACTIVE_SHARE >= pages;
 	p->calib.grain = p->grain;
 	if (p->schedule.full >= SURE_PASSES && !p->pass.surprised &&
 		p->pass.accessed * ACTIVE_SHARE >= p->pass.armed)
@@ -689,6 +683,14 @@ static void fold(struct lift_promote *p)
 	if (!p->pass.surprised)
 		judge_moves(p);
 
+	for (unsigned s = 0; s < LIFT_STATES; s++)
+		slow_n += t->slow_n[s];
+	if (slow_n)
+		p->load.slow_p = chance(t->slow_t, slow_n);
+	if (t->fast_n)
+		p->load.fast_p = chance(t->fast_t, t->fast_n);
+	p->pass.est_accessed = estimate_used(p);
+	p->pass.active = p->pass.est_accessed * ACTIVE_SHARE >= pages;
 	p->pass.searching = p->hold > 0;
 }
 

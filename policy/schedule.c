@@ -148,6 +148,7 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 	const struct lift_load *load, uint64_t *ret_sleep_ns)
 {
 	bool first = s->last_now == 0;
+	uint64_t due;
 
 	earn(s, now, cpu_ns);
 	if (first)
@@ -177,8 +178,9 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 			*ret_sleep_ns = LIFT_PERIOD_FULL_NS;
 			return false;
 		}
-		if (now < full_due(s, load)) {
-			*ret_sleep_ns = full_due(s, load) - now;
+		due = full_due(s, load);
+		if (now < due) {
+			*ret_sleep_ns = due - now;
 			return false;
 		}
 		shrink(s, load, s->bank_ns);
@@ -243,21 +245,22 @@ static uint64_t into_room(const struct lift_pass *pass)
 	return pass->promoted > pass->demoted ? pass->promoted - pass->demoted : 0;
 }
 
-static uint64_t faults(const struct lift_schedule *s, const struct lift_pass *pass)
+static uint64_t nr_faults(const struct lift_pass *pass)
 {
-	return (pass->faults_known ? pass->faults : pass->accessed) * s->costs.fault_ns;
+	return pass->faults_known ? pass->faults : pass->accessed;
 }
 
 uint64_t lift_schedule_faults(
 	struct lift_schedule *s, const struct lift_pass *pass, uint64_t used_ns)
 {
 	uint64_t most = used_ns / 8 * 7;
-	uint64_t ns = faults(s, pass);
+	uint64_t nr = nr_faults(pass);
+	uint64_t ns = nr * s->costs.fault_ns;
 
-	if (ns <= most || ns == 0)
+	if (ns <= most)
 		return ns;
-	if (ns / s->costs.fault_ns >= FAULTS_ENOUGH)
-		s->costs.fault_ns = (uint32_t)(most / (ns / s->costs.fault_ns)) + 1;
+	if (nr >= FAULTS_ENOUGH)
+		s->costs.fault_ns = (uint32_t)(most / nr) + 1;
 	return most;
 }
 
@@ -269,7 +272,7 @@ static uint64_t sampled_cost(const struct lift_schedule *s, const struct lift_pa
 
 	if (!own)
 		own = pass->armed * (c->arm_ns + c->scan_ns) + pass->released * c->release_ns;
-	return own + faults(s, pass);
+	return own + nr_faults(pass) * c->fault_ns;
 }
 
 uint64_t lift_schedule_cost(const struct lift_schedule *s, const struct lift_pass *pass)
@@ -313,7 +316,7 @@ void lift_schedule_end(
 	}
 	learn_dear(s, pass);
 	s->spent_ns += cost;
-	s->fault_ns += faults(s, pass);
+	s->fault_ns += nr_faults(pass) * s->costs.fault_ns;
 	s->bank_ns -= (int64_t)sampled_cost(s, pass);
 	/*
 	 * What fills free room is moved once and pays for itself; to be poor afterwards would only

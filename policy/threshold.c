@@ -15,7 +15,10 @@
 #define SURE_NUM 5
 #define SURE_DEN 2
 
-/* Samples are as rough as the mean of about so many; 1 is twice, or half, of what was expected. */
+/*
+ * Samples are as rough as the mean of about so many; 1 is twice, or half, of what was expected. At
+ * the most a rate may be twice, or half, of what it seems.
+ */
 #define ROUGH_OF 8
 #define ROUGH_ONE 1024u
 #define ROUGH_MOST (4 * ROUGH_ONE)
@@ -203,13 +206,13 @@ static void level_chances(const struct lift_calib *c, uint32_t ret[LEVELS])
 /* Of what is found by the clock of samples that are @rough, so much is sure ... */
 static uint32_t surely(uint64_t rate, uint32_t rough)
 {
-	return (uint32_t)(rate * (4 * ROUGH_ONE) / (4 * ROUGH_ONE + rough));
+	return (uint32_t)(rate * ROUGH_MOST / (ROUGH_MOST + rough));
 }
 
 /* ... and so much possible. */
 static uint32_t perhaps(uint64_t rate, uint32_t rough)
 {
-	rate = rate * (4 * ROUGH_ONE + rough) / (4 * ROUGH_ONE);
+	rate = rate * (ROUGH_MOST + rough) / ROUGH_MOST;
 	return rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX;
 }
 
