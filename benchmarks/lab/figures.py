@@ -45,13 +45,18 @@ def passes_to(run, part=GOOD):
     return next((p['pass'] for p in run['passes'] if (share(p) or 0) >= part * best(run)), None)
 
 
+def spent_ms(passes, period_ms):
+    """In these and the pauses after them, by the clock that the load sees."""
+    return sum(max(p['ms'], period_ms) for p in passes)
+
+
 def seconds_to(run, period_ms, part=GOOD):
     """From the beginning of the first pass to the end of that one, by the clock that the load sees."""
     last = passes_to(run, part)
     if last is None:
         return None
     upto = [p for p in run['passes'] if p['pass'] <= last]
-    return (sum(max(p['ms'], period_ms) for p in upto[:-1]) + upto[-1]['ms']) / 1e3
+    return (spent_ms(upto[:-1], period_ms) + upto[-1]['ms']) / 1e3
 
 
 def phases(run, kind):
@@ -116,13 +121,13 @@ def moved(run):
     return run['vmstat'].get('pgmigrate_success')
 
 
-def moving_rate(run):
+def moving_rate(run, period_ms):
     """Pages moved per minute of the load's clock in the last half of the passes, as a part of all it has: what it goes
     on moving when it has been there for a while."""
     half = run['passes'][len(run['passes']) // 2:]
     if len(half) < 2 or not all('migrated' in p and p.get('nodes') for p in half):
         return None
-    minutes = sum(max(p['ms'], run.get('period_ms', 0)) for p in half[1:]) / 60e3
+    minutes = spent_ms(half[1:], period_ms) / 60e3
     pages = sum(half[-1]['nodes'].values())
     return (half[-1]['migrated'] - half[0]['migrated']) / pages / minutes if minutes and pages else None
 
@@ -210,7 +215,7 @@ def of_run(run, base, fast, period_ms):
         'of_best': ratio(settled(run), best(run)),
         'fast_misses': fast_misses(run, fast),
         'passes_to_90': passes_to(run), 'seconds_to_90': seconds_to(run, period_ms),
-        'moved': moved(run), 'wasted': wasted(run, fast), 'moving': moving_rate({**run, 'period_ms': period_ms}),
+        'moved': moved(run), 'wasted': wasted(run, fast), 'moving': moving_rate(run, period_ms),
         'ms': settled_ms(run), 'per_second': per_second(run), 'ms_of_all': all_ms(run),
         'time': ratio(settled_ms(run), settled_ms(base)) if base else None,
         'all_time': ratio(all_ms(run), all_ms(base)) if base else None,

@@ -206,11 +206,11 @@ def check_wasted(t):
            'not known when the hot set moves')
     t.same(figures.wasted(run({'2': 100}, {'2': 100}, {}), FAST), None, 'not known without counters')
     moving = {'passes': [{'ms': ms, 'nodes': {'0': 60, '2': 40}, 'migrated': n}
-                         for ms, n in ((9, 0), (9, 500), (9, 500), (900, 510), (100, 515))], 'period_ms': 500}
-    t.same(round(figures.moving_rate(moving), 6), round(0.15 / (1.4 / 60), 6),
+                         for ms, n in ((9, 0), (9, 500), (9, 500), (900, 510), (100, 515))]}
+    t.same(round(figures.moving_rate(moving, 500), 6), round(0.15 / (1.4 / 60), 6),
            'moves a minute are those of the second half, by the time from pass to pass')
     del moving['passes'][-1]['migrated']
-    t.same(figures.moving_rate(moving), None, 'and not known without counts')
+    t.same(figures.moving_rate(moving, 500), None, 'and not known without counts')
     lost = run({'2': 100}, {'2': 100}, {'pgmigrate_success': 10})
     lost['begin'] = None
     t.same(figures.wasted(lost, FAST), None, 'not known without a beginning')

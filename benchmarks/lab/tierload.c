@@ -254,34 +254,92 @@ static void fill(unsigned long thread)
 		*word_at(w) = value_of(w);
 }
 
+/* --- other processes -------------------------------------------------------------------------- */
+
+struct helper {
+	pid_t pid;
+	int to; /* pipes */
+	int from;
+};
+
+static bool get(int fd, void *what, size_t bytes)
+{
+	for (char *at = what; bytes > 0;) {
+		ssize_t n = read(fd, at, bytes);
+
+		if (n == 0 || (n < 0 && errno != EINTR))
+			return false;
+		at += n > 0 ? n : 0;
+		bytes -= n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+static bool put(int fd, const void *what, size_t bytes)
+{
+	for (const char *at = what; bytes > 0;) {
+		ssize_t n = write(fd, at, bytes);
+
+		if (n < 0 && errno != EINTR)
+			return false;
+		at += n > 0 ? n : 0;
+		bytes -= n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+/* It ends with this process, if it does not by itself. */
+static struct helper start_helper(void (*run)(int in, int out))
+{
+	struct helper h;
+	int down[2];
+	int up[2];
+
+	if (pipe(down) || pipe(up))
+		die("pipe");
+	h = (struct helper){.to = down[1], .from = up[0], .pid = fork()};
+	if (h.pid < 0)
+		die("fork");
+	if (h.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(h.to);
+		close(h.from);
+		run(down[0], up[1]);
+	}
+	close(down[0]);
+	close(up[1]);
+	return h;
+}
+
+static void await(const struct helper *h, const char *otherwise)
+{
+	char byte;
+
+	if (get(h->from, &byte, 1))
+		return;
+	fprintf(stderr, "tierload: %s\n", otherwise);
+	exit(2);
+}
+
+static _Noreturn void eat(int in, int out)
+{
+	(void)in;
+	eat_nodes(o.eat, o.eat_left);
+	if (!put(out, "", 1))
+		die("pipe");
+	for (;;)
+		pause();
+}
+
 /* Another process, so that its memory is free again in one go. */
 static pid_t start_eater(void)
 {
-	int ready[2];
-	char byte;
-	pid_t pid;
+	struct helper h = start_helper(eat);
 
-	if (pipe(ready))
-		die("pipe");
-	pid = fork();
-	if (pid < 0)
-		die("fork");
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(ready[0]);
-		eat_nodes(o.eat, o.eat_left);
-		if (write(ready[1], "", 1) != 1)
-			die("pipe");
-		for (;;)
-			pause();
-	}
-	close(ready[1]);
-	if (read(ready[0], &byte, 1) != 1) {
-		fprintf(stderr, "tierload: --eat: the nodes could not be filled\n");
-		exit(2);
-	}
-	close(ready[0]);
-	return pid;
+	await(&h, "--eat: the nodes could not be filled");
+	close(h.to);
+	close(h.from);
+	return h.pid;
 }
 
 /* --- the passes ------------------------------------------------------------------------------- */
@@ -512,39 +570,12 @@ static void report_end(uint64_t fast)
 
 /* --- the teller ------------------------------------------------------------------------------- */
 
-static int to_teller = -1;
-static int from_teller = -1;
+static struct helper teller;
 
 struct ended {
 	unsigned long pass;
 	double ms;
 };
-
-static bool get(int fd, void *what, size_t bytes)
-{
-	for (char *at = what; bytes > 0;) {
-		ssize_t n = read(fd, at, bytes);
-
-		if (n == 0 || (n < 0 && errno != EINTR))
-			return false;
-		at += n > 0 ? n : 0;
-		bytes -= n > 0 ? (size_t)n : 0;
-	}
-	return true;
-}
-
-static bool put(int fd, const void *what, size_t bytes)
-{
-	for (const char *at = what; bytes > 0;) {
-		ssize_t n = write(fd, at, bytes);
-
-		if (n < 0 && errno != EINTR)
-			return false;
-		at += n > 0 ? n : 0;
-		bytes -= n > 0 ? (size_t)n : 0;
-	}
-	return true;
-}
 
 static void report_begin(void)
 {
@@ -581,56 +612,20 @@ static _Noreturn void tell(int in, int out)
 	exit(0);
 }
 
-/* Before there is memory: pages that two processes have cannot be moved. */
-static pid_t start_teller(void)
-{
-	int down[2];
-	int up[2];
-	pid_t pid;
-
-	reader_pid = getpid();
-	if (pipe(down) || pipe(up))
-		die("pipe");
-	pid = fork();
-	if (pid < 0)
-		die("fork");
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(down[1]);
-		close(up[0]);
-		tell(down[0], up[1]);
-	}
-	close(down[0]);
-	close(up[1]);
-	to_teller = down[1];
-	from_teller = up[0];
-	return pid;
-}
-
-/* It has said what is to be said. */
-static void await_teller(void)
-{
-	char byte;
-
-	if (!get(from_teller, &byte, 1)) {
-		fprintf(stderr, "tierload: nobody tells where pages are any more\n");
-		exit(2);
-	}
-}
-
+/* Until it has said what is to be said of this. */
 static void tell_teller(const void *what, size_t bytes)
 {
-	if (!put(to_teller, what, bytes))
+	if (!put(teller.to, what, bytes))
 		die("pipe");
-	await_teller();
+	await(&teller, "nobody tells where pages are any more");
 }
 
-static void end_teller(pid_t pid)
+static void end_teller(void)
 {
 	int status;
 
-	close(to_teller);
-	if (waitpid(pid, &status, 0) != pid || status != 0)
+	close(teller.to);
+	if (waitpid(teller.pid, &status, 0) != teller.pid || status != 0)
 		exit(2);
 }
 
@@ -839,7 +834,6 @@ static int parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	pthread_t threads[MAX_THREADS];
-	pid_t teller;
 
 	if (parse(argc, argv))
 		return 2;
@@ -847,7 +841,9 @@ int main(int argc, char **argv)
 	block_bytes = o.block_kib ? o.block_kib * KIB : o.size_mib * MIB;
 	blocks = need(calloc(nr_blocks(), sizeof(*blocks)), "memory");
 	build_epochs();
-	teller = start_teller();
+	reader_pid = getpid();
+	/* Before there is memory: pages that two processes have cannot be moved. */
+	teller = start_helper(tell);
 	if (o.eat)
 		o.eater = start_eater();
 	allocate();
@@ -874,6 +870,6 @@ int main(int argc, char **argv)
 	}
 	for (unsigned long t = 0; t < o.threads; t++)
 		pthread_join(threads[t], NULL);
-	end_teller(teller);
+	end_teller();
 	return wrong ? 1 : 0;
 }

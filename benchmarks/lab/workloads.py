@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What the lab runs: a row for each load.
 
-The machine is the same for all but for its sizes: nodes 0 and 1 are fast with a CPU each for the program,
-and one for threads that help, node 2 is slow and has none. The program's memory fits on the slow node; `room` of it fits on the fast ones.
+The machine is the same for all but for its sizes: nodes 0 and 1 are fast with a CPU each for the program, and one for
+threads that help, node 2 is slow and has none. The program's memory fits on the slow node; `room` of it fits on the
+fast ones.
 """
 import os
 import shlex

@@ -83,11 +83,12 @@ def fire(g, seconds, title, env, moves=True, slow=SLOW, beside=':', more=()):
     """Beside: shell that goes on as long as the program does."""
     env = {'NUMALIFT_LOG': 'debug', **env}
     until = [str(MOVES), str(MOST_SECONDS)] if moves else []
+    words = g.command(['fire', str(seconds), str(slow)] + until + list(more), env=env)
     step = g.shell('( %s ) > /dev/null 2>&1 & beside=$!; '
                    '%s 2> /tmp/said; rc=$?; kill $beside 2> /dev/null; '
                    'grep -v "^numalift: " /tmp/said | head -20 >&2; '
                    'grep "^numalift: " /tmp/said | tail -12; cat /tmp/beside 2> /dev/null; exit $rc' % (
-                       beside, shlex.join(g.command(['fire', str(seconds), str(slow)] + until + list(more), env=env))), title)
+                       beside, shlex.join(words)), title)
     def ended_well():
         if step.need().rc != 0:
             raise Failed('status %d: %s' % (step.rc, ' / '.join(step.err[:4] + step.out[-2:])))
