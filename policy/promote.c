@@ -38,7 +38,9 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
 #define BUSY_LEAST 16
 #define BUSY_MOST 4
 
-/* What faults take is known roughly: no more than all but one in so many parts of a sample. */
+/* What faults take is known roughly: to one in so many parts, and no more than all but one in so
+ * many parts of a sample. */
+#define FAULTS_UNSURE 4
 #define FAULTS_MOST 16
 
 /* Accesses come in runs: so many pages used together. */
@@ -675,9 +677,10 @@ static void fold(struct lift_promote *p)
 		change(p);
 	}
 	p->calib.grain = p->grain;
-	if (p->schedule.full >= SURE_PASSES && !p->pass.surprised &&
-		p->pass.accessed * ACTIVE_SHARE >= p->pass.armed)
-		lift_calib_doubt(&p->calib, p->took_ns, p->busy_ns);
+	if (!p->pass.surprised && p->pass.accessed * ACTIVE_SHARE >= p->pass.armed)
+		lift_calib_doubt(&p->calib, p->took_ns,
+			p->schedule.full >= SURE_PASSES ? p->busy_ns : p->took_ns,
+			p->faults_ns / FAULTS_UNSURE);
 	lift_calib_add(&p->calib, t, p->took_ns, p->window.pass_n, p->window.pass_t, keep_pages(p));
 	lift_calib_rates(&p->calib, &p->rates);
 	if (!p->pass.surprised)
@@ -738,7 +741,7 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 		earned = (p->window.hit - p->window.wrong * 2) * GUESS_SHARE;
 	if (room > max)
 		max = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
-	p->fits = census.nr_slow <= room;
+	p->fits = p->pass.fits = census.nr_slow <= room;
 	if (p->hold > 0 && !p->fits)
 		max = 0;
 	if (p->window.fixed)

@@ -14,9 +14,12 @@
 /* A sample is never shorter, since arming takes time, too. */
 #define WINDOW_MIN_NS UINT64_C(1000000)
 #define WINDOW_START_NS (UINT64_C(125) * 1000000)
-/* And never longer. Who looks at the whole process takes no fault for it, but looks rarely. */
+/*
+ * And never longer. Who looks at the whole process takes no fault for it, but looks rarely; and
+ * where all fits there is nothing to be told apart.
+ */
 #define WINDOW_MAX_NS (LIFT_PERIOD_FULL_NS / 2)
-#define WINDOW_WHOLE_MAX_NS (2 * LIFT_NS_PER_S)
+#define WINDOW_LONG_MAX_NS (2 * LIFT_NS_PER_S)
 
 /* So many together say what one costs. */
 #define FAULTS_ENOUGH 256
@@ -27,7 +30,12 @@
 /* Settled: 1 of 2^4 pages on slow nodes, 1 of 2^5 on fast ones, where each costs a fault. */
 #define CALM_SLOW_SHIFT 4
 #define CALM_FAST_SHIFT 5
+/* Until it is known, a page is taken to be so much dearer there. */
+#define CALM_DEARER 4
 #define SHIFT_MAX 12
+
+/* Fewer pages on slow nodes than this tell nothing of the others. */
+#define SPOT_PAGES 512
 
 /* Passes without change after which it is settled, but not before so many in all. */
 #define SETTLE_PASSES 3
@@ -52,7 +60,7 @@ void lift_schedule_init(
 	s->budget_ppm = budget_ppm;
 	s->period_ns = LIFT_PERIOD_MIN_NS;
 	s->window_ns = WINDOW_START_NS;
-	s->dear = 256;
+	s->dear[LIFT_PACE_FULL] = 256;
 }
 
 static int64_t bank_max(const struct lift_schedule *s)
@@ -89,8 +97,9 @@ static uint64_t sampling_cost(const struct lift_schedule *s, uint64_t pages, uin
 	const struct lift_costs *c = &s->costs;
 
 	uint64_t own = pages * (c->arm_ns + c->scan_ns) + pages * (4096 - p) / 4096 * c->release_ns;
+	uint32_t dear = s->dear[s->pace] ? s->dear[s->pace] : s->dear[LIFT_PACE_FULL] * CALM_DEARER;
 
-	return own / 256 * s->dear + pages * p / 4096 * c->fault_ns;
+	return own / 256 * dear + pages * p / 4096 * c->fault_ns;
 }
 
 static uint64_t predict_cost(const struct lift_schedule *s, const struct lift_load *load)
@@ -144,6 +153,25 @@ static uint64_t until_calm(const struct lift_schedule *s, const struct lift_load
 	return ns < LIFT_PERIOD_CALM_NS ? ns : LIFT_PERIOD_CALM_NS;
 }
 
+/*
+ * The settled account has not enough for the usual share. A change is to be seen soon all the same:
+ * before long a smaller one will do that still tells something, and later anything there is to
+ * spend.
+ */
+static bool make_do(struct lift_schedule *s, uint64_t now, const struct lift_load *load)
+{
+	uint64_t since = now - s->next_now + s->period_ns;
+
+	if (since < (s->costs.whole_ns ? LIFT_PERIOD_MAX_NS : LIFT_PERIOD_CALM_NS))
+		return false;
+	if (s->costs.whole_ns)
+		return s->bank_ns >= (int64_t)must_have(s, load);
+	shrink(s, load, s->calm_ns);
+	if ((int64_t)predict_cost(s, load) > s->calm_ns)
+		return false;
+	return since >= LIFT_PERIOD_MAX_NS || load->slow_pages >> s->slow_shift >= SPOT_PAGES;
+}
+
 bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns, uint64_t rss_bytes,
 	const struct lift_load *load, uint64_t *ret_sleep_ns)
 {
@@ -189,12 +217,7 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 		s->fast_shift = s->costs.whole_ns ? 0 : CALM_FAST_SHIFT;
 		if ((int64_t)predict_cost(s, load) > s->calm_ns) {
 			*ret_sleep_ns = until_calm(s, load);
-			/* Not yet; and when it has been long, with as much as there is to spend. */
-			if (now < s->next_now + LIFT_PERIOD_MAX_NS - s->period_ns)
-				return false;
-			shrink(s, load, s->calm_ns);
-			if (s->costs.whole_ns ? s->bank_ns < (int64_t)must_have(s, load)
-					      : (int64_t)predict_cost(s, load) > s->calm_ns)
+			if (!make_do(s, now, load))
 				return false;
 		}
 	}
@@ -212,7 +235,7 @@ static void set_window(
 	uint64_t used = pass->est_accessed;
 	uint64_t high = load->capacity * 11 / 10;
 	uint64_t low = load->capacity * 9 / 20;
-	uint64_t most = whole ? WINDOW_WHOLE_MAX_NS : WINDOW_MAX_NS;
+	uint64_t most = whole || pass->fits ? WINDOW_LONG_MAX_NS : WINDOW_MAX_NS;
 	unsigned times = 2;
 
 	if (pass->armed < 256)
@@ -285,15 +308,16 @@ static void learn_dear(struct lift_schedule *s, const struct lift_pass *pass)
 {
 	uint64_t own = pass->armed * (s->costs.arm_ns + s->costs.scan_ns) +
 		       pass->released * s->costs.release_ns;
-	uint64_t dear = own ? pass->spent_ns * 256 / own : 0;
+	uint64_t dear = own && pass->spent_ns ? pass->spent_ns * 256 / own : 256;
+	uint32_t *known = &s->dear[s->pace];
 
-	if (!pass->spent_ns || pass->armed < 256)
+	if (pass->armed < 256)
 		return;
 	if (dear > 256 * 64)
 		dear = 256 * 64;
-	s->dear = (uint32_t)((s->dear * 3 + dear) / 4);
-	if (s->dear < 64)
-		s->dear = 64;
+	*known = (uint32_t)(*known ? (*known * 3 + dear) / 4 : dear);
+	if (*known < 64)
+		*known = 64;
 }
 
 void lift_schedule_end(
@@ -345,9 +369,14 @@ void lift_schedule_end(
 			s->period_ns *= 2;
 		}
 	}
-	/* At least as long as the sample is the program left alone. */
-	s->next_now = now + (s->window_ns * 2 < s->period_ns ? s->period_ns - s->window_ns
-							     : s->window_ns);
+	/*
+	 * At least as long as the sample is the program left alone, but where what is found used is
+	 * on its way: then each page takes one fault.
+	 */
+	if (s->window_ns * 2 < s->period_ns)
+		s->next_now = now + s->period_ns - s->window_ns;
+	else
+		s->next_now = now + (pass->fits && hurry ? 0 : s->window_ns);
 }
 
 void lift_schedule_kick(struct lift_schedule *s)

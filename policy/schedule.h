@@ -69,6 +69,7 @@ struct lift_pass {
 	bool searching; /* it is not known yet what is hot: not to be rare */
 	bool blurred;   /* set by lift_schedule_end(): so long a sample that all looks used */
 	bool surprised; /* the samples were not what was expected */
+	bool fits;      /* fast nodes have room for all that is on slow ones */
 };
 
 struct lift_schedule {
@@ -88,7 +89,9 @@ struct lift_schedule {
 	uint32_t full;       /* passes in a row at full pace */
 	unsigned slow_shift; /* 1 of 2^shift of the slow pages is sampled in this pass */
 	unsigned fast_shift;
-	uint32_t dear;     /* what was spent for what the costs foretell, of 256 */
+	/* What was spent for what the costs foretell, by pace, of 256: small pieces take longer. 0:
+	 * not known. */
+	uint32_t dear[LIFT_PACE_MAX];
 	bool want_victims; /* the next pass has to find cold pages on fast nodes */
 	uint64_t spent_ns; /* in all */
 	uint64_t fault_ns; /* the part that the program took, in all */

@@ -142,12 +142,13 @@ void lift_calib_add(struct lift_calib *c, const struct lift_tally *tally, uint64
 	}
 }
 
-void lift_calib_doubt(struct lift_calib *c, uint64_t took_ns, uint64_t busy_ns)
+void lift_calib_doubt(struct lift_calib *c, uint64_t took_ns, uint64_t busy_ns, uint64_t unsure_ns)
 {
 	uint64_t most = took_ns > busy_ns ? took_ns : busy_ns;
 	uint64_t least = took_ns > busy_ns ? busy_ns : took_ns;
-	uint64_t off = (most - least) / (least / ROUGH_ONE + 1);
+	uint64_t off = most - least > unsure_ns ? most - least : unsure_ns;
 
+	off /= least / ROUGH_ONE + 1;
 	if (off > ROUGH_MOST)
 		off = ROUGH_MOST;
 	c->rough += (uint32_t)off - c->rough / ROUGH_OF;
@@ -322,7 +323,9 @@ void lift_threshold_cut(const struct lift_census *census, const struct lift_rate
 {
 	uint64_t room = capacity > census->nr_fast ? capacity - census->nr_fast : 0;
 	uint64_t excess = census->nr_fast > capacity ? census->nr_fast - capacity : 0;
-	bool plenty = room * PLENTY > capacity;
+	/* Then there is nothing to be told apart. */
+	bool fits = census->nr_slow <= room;
+	bool plenty = room * PLENTY > capacity || fits;
 	uint8_t up[LIFT_STATES_ALL];
 	uint8_t down[LIFT_STATES];
 	uint32_t wrong = census->wrong;

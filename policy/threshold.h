@@ -78,9 +78,10 @@ void lift_calib_add(struct lift_calib *c, const struct lift_tally *tally, uint64
 /*
  * A sample of @took_ns found as much used as is usual in one of @busy_ns. The further these differ
  * from sample to sample, the less is known of any state, however many pages have been seen in it:
- * those that were in one sample were all seen through the same glass.
+ * those that were in one sample were all seen through the same glass. Its length is known to within
+ * @unsure_ns.
  */
-void lift_calib_doubt(struct lift_calib *c, uint64_t took_ns, uint64_t busy_ns);
+void lift_calib_doubt(struct lift_calib *c, uint64_t took_ns, uint64_t busy_ns, uint64_t unsure_ns);
 
 /* What was learned may not hold any more: the next observations outweigh it. */
 void lift_calib_fade(struct lift_calib *c);

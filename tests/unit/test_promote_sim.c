@@ -288,8 +288,7 @@ static void on_a_host(enum kind kind, double min_share, uint64_t max_ms, uint64_
 		worst_share = fmin(worst_share, f.share / best);
 		if (worst_moves < f.moves)
 			worst_moves = f.moves;
-		cr_expect_leq(
-			f.cost_pct, 5, "seed %lu: %f %%", (unsigned long)seed, f.cost_pct);
+		cr_expect_leq(f.cost_pct, 5, "seed %lu: %f %%", (unsigned long)seed, f.cost_pct);
 		stop(&s);
 	}
 	fprintf(stderr,
@@ -657,20 +656,33 @@ Test(promote_sim, moves_that_fail, .timeout = 300)
 
 Test(promote_sim, pages_that_are_busy_for_a_while_come_later, .timeout = 300)
 {
-	static struct sim s;
-	struct figures f;
+	double worst = 1;
+	double sum = 0;
 
-	start(&s, 8, 1);
-	set_program(&s.p, HOT_RUNS);
-	touch_and_track(&s);
-	for (uint32_t i = 0; i < ALL_PAGES; i += 2)
-		fake_memsys_refuse(&s.m, i, -EBUSY, 2);
-	fake_worker_run(&s.w, 180 * S);
-	look(&s);
-	fake_worker_run(&s.w, 20 * S);
-	f = look(&s);
-	cr_expect_gt(f.share, 0.85, "%f", f.share);
-	stop(&s);
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		static struct sim s;
+		double share;
+
+		start(&s, 8, seed);
+		set_program(&s.p, HOT_RUNS);
+		touch_and_track(&s);
+		for (uint32_t i = 0; i < ALL_PAGES; i += 2)
+			fake_memsys_refuse(&s.m, i, -EBUSY, 2);
+		fake_worker_run(&s.w, 180 * S);
+		look(&s);
+		fake_worker_run(&s.w, 20 * S);
+		share = look(&s).share;
+		sum += share;
+		if (worst > share)
+			worst = share;
+		stop(&s);
+	}
+	fprintf(stderr,
+		"# every other page is busy twice: %.1f %% of accesses after three minutes, %.1f "
+		"%% at worst\n",
+		100 * sum / SEEDS, 100 * worst);
+	cr_expect_geq(sum / SEEDS, 0.8);
+	cr_expect_geq(worst, 0.75);
 }
 
 /* Somebody else takes all of the fast node, and gives it back; then the node goes away. */

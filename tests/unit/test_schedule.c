@@ -107,6 +107,32 @@ Test(schedule, settles_and_costs_a_share_of_what_the_program_uses)
 	}
 }
 
+Test(schedule, where_a_look_is_dear_less_is_looked_at_and_not_later)
+{
+	struct lift_pass quiet = {.est_accessed = 8000};
+	struct lift_costs dear = costs;
+	struct lift_schedule s;
+	uint64_t now = S;
+	uint64_t cpu = 2 * S;
+	uint64_t spent;
+	unsigned passes;
+
+	dear.arm_ns *= 8;
+	dear.release_ns *= 8;
+	dear.scan_ns *= 8;
+	dear.fault_ns *= 8;
+	lift_schedule_init(&s, &dear, 8 * PPM);
+	run(&s, &now, &cpu, 60, 10, &load, quiet);
+	cr_assert_eq(s.pace, LIFT_PACE_SETTLED);
+	spent = s.spent_ns;
+	passes = run(&s, &now, &cpu, 300, 10, &load, quiet);
+	cr_assert(passes >= 25 && passes <= 40, "%u", passes);
+	cr_assert_leq((s.spent_ns - spent) * 100, 30 * S * 2);
+	/* With next to no CPU time there is nothing to be seen with: every minute is enough. */
+	passes = run(&s, &now, &cpu, 600, 1, &load, quiet);
+	cr_assert(passes >= 5 && passes <= 15, "%u", passes);
+}
+
 Test(schedule, an_idle_program_is_left_alone)
 {
 	struct lift_pass quiet = {.est_accessed = 8000};

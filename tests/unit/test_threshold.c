@@ -73,13 +73,13 @@ Test(threshold, what_rough_samples_tell_is_less_sure)
 	lift_calib_rates(&calib, &sure);
 	/* Samples that find as much as is expected of them change nothing. */
 	for (unsigned i = 0; i < 20; i++)
-		lift_calib_doubt(&calib, 100 * MS, 100 * MS);
+		lift_calib_doubt(&calib, 100 * MS, 100 * MS, 0);
 	lift_calib_rates(&calib, &rough);
 	cr_assert_eq(rough.low[0x7f], sure.low[0x7f]);
 	cr_assert_eq(rough.high[0x7f], sure.high[0x7f]);
 	/* Each finds twice as much, or half: by a fourth in either direction. */
 	for (unsigned i = 0; i < 60; i++)
-		lift_calib_doubt(&calib, 100 * MS, i % 2 ? 200 * MS : 50 * MS);
+		lift_calib_doubt(&calib, 100 * MS, i % 2 ? 200 * MS : 50 * MS, 0);
 	lift_calib_rates(&calib, &rough);
 	cr_assert_eq(rough.rate[0x7f], sure.rate[0x7f]);
 	cr_assert_float_eq((double)rough.low[0x7f], sure.low[0x7f] / 1.25, sure.low[0x7f] / 30.0);
@@ -88,13 +88,18 @@ Test(threshold, what_rough_samples_tell_is_less_sure)
 	/* However far off: not beyond twice, and it is forgotten when they are as expected again.
 	 */
 	for (unsigned i = 0; i < 60; i++)
-		lift_calib_doubt(&calib, 100 * MS, 1);
+		lift_calib_doubt(&calib, 100 * MS, 1, 0);
 	lift_calib_rates(&calib, &rough);
 	cr_assert_geq(rough.low[0x7f] * 2, sure.low[0x7f] - 2);
 	for (unsigned i = 0; i < 100; i++)
-		lift_calib_doubt(&calib, 100 * MS, 100 * MS);
+		lift_calib_doubt(&calib, 100 * MS, 100 * MS, 0);
 	lift_calib_rates(&calib, &rough);
 	cr_assert_float_eq((double)rough.low[0x7f], sure.low[0x7f], sure.low[0x7f] / 100.0);
+	/* As expected, but nobody knows how long they were. */
+	for (unsigned i = 0; i < 60; i++)
+		lift_calib_doubt(&calib, 100 * MS, 100 * MS, 100 * MS);
+	lift_calib_rates(&calib, &rough);
+	cr_assert_float_eq((double)rough.low[0x7f], sure.low[0x7f] / 1.25, sure.low[0x7f] / 30.0);
 }
 
 Test(threshold, old_observations_fade)
@@ -156,9 +161,11 @@ static const struct row rows[] = {
 	/* Room is used for what is warm, first for what is hot. */
 	{0, 100, 0, 0, 50, 0, 0, 0, 60, 10, 0, 0},
 	{10, 100, 0, 0, 50, 0, 0, 0, 60, 10, 0, 0},
-	/* Accessed once: only into plenty of room, never by trade. */
+	/* Accessed once: only into plenty of room, or where all fits, never by trade. */
 	{0, 0, 0, 100, 0, 0, 100, 0, 110, 0, 0, 0},
 	{0, 0, 0, 100, 0, 0, 10, 0, 1000, 100, 0, 0},
+	{0, 0, 10, 50, 0, 0, 1000, 0, 1060, 50, 0, 0},
+	{0, 0, 11, 50, 0, 0, 1000, 0, 1060, 0, 0, 0},
 	/* More than there may be: out, whatever it costs, the coldest. */
 	{0, 0, 0, 0, 50, 0, 50, 0, 70, 0, 30, 0},
 	{0, 0, 0, 0, 50, 0, 50, 10, 70, 0, 40, 10},
