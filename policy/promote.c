@@ -303,7 +303,7 @@ static void choose(struct lift_promote *p, uint32_t n)
 	if (s->pace == LIFT_PACE_FULL)
 		slow_shift += quiet < QUIET_SHIFT_MAX ? quiet : QUIET_SHIFT_MAX;
 	slow = lift_schedule_parts(s->pass, n, slow_shift);
-	fast = lift_schedule_parts(s->pass, n, s->fast_shift);
+	fast = p->writes_only ? 0 : lift_schedule_parts(s->pass, n, s->fast_shift);
 	if (c->flags & LIFT_CHUNK_HUGE) {
 		slow = slow & 1 ? UINT16_MAX : 0;
 		fast = fast & 1 ? UINT16_MAX : 0;
@@ -315,6 +315,14 @@ static void choose(struct lift_promote *p, uint32_t n)
 		c->armed[i] = (in_tier(&p->heat, c, i, p->heat.slow) & parts_of(slow, i)) |
 			      (in_tier(&p->heat, c, i, p->heat.fast) & parts_of(fast, i));
 	p->pass.armed += units(c, c->armed);
+}
+
+/* What was not written is there, and not absent. */
+static void see_unwritten(struct lift_promote *p)
+{
+	for (uint32_t n = 0; n < p->heat.nr_chunks; n++)
+		memcpy(p->heat.chunk[n].seen, p->heat.chunk[n].armed,
+			sizeof(p->heat.chunk[n].seen));
 }
 
 /* Armed, not accessed, and likely to cost a fault for nothing before the next pass. */
@@ -736,6 +744,7 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 	read_slots(p, now);
 	price.residence_ns = price.residence_ns / 4096 * p->duty;
 	price.room_ns = price.room_ns / 4096 * p->duty;
+	price.one_way = p->writes_only;
 	room = p->load.capacity > census.nr_fast ? p->load.capacity - census.nr_fast : 0;
 	if (p->window.hit > p->window.wrong * 2)
 		earned = (p->window.hit - p->window.wrong * 2) * GUESS_SHARE;
@@ -743,6 +752,9 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 		max = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
 	p->fits = p->pass.fits = census.nr_slow <= room;
 	if (p->hold > 0 && !p->fits)
+		max = 0;
+	/* In so long a sample more looks hot than fits, and what comes up now stays. */
+	if (p->writes_only && !p->fits && p->pass.est_accessed > p->load.capacity)
 		max = 0;
 	if (p->window.fixed)
 		/* The user's word stands for what could be learned. */
@@ -943,6 +955,8 @@ enum lift_step lift_promote_step(
 		case COLLECT:
 			if (put_ranges(p, work))
 				return LIFT_STEP_COLLECT;
+			if (p->writes_only)
+				see_unwritten(p);
 			go(p, RELEASE);
 			break;
 		case RELEASE:

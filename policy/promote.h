@@ -151,6 +151,12 @@ struct lift_promote {
 	bool fits;       /* fast nodes have room for all there is on slow ones */
 	/* Pages that a sampler tells one thing about: so many are one observation. At least 1. */
 	uint32_t grain;
+	/*
+	 * Reads are not seen: what is not reported is there all the same, and nobody knows how much
+	 * it is used. So fast nodes are not sampled, and nothing has to make way. Before the first
+	 * step.
+	 */
+	bool writes_only;
 	bool track_only; /* samples and reports, never moves */
 	struct lift_promote_stats stats;
 };

@@ -367,6 +367,8 @@ void lift_threshold_cut(const struct lift_census *census, const struct lift_rate
 
 		if (isolated && (!plenty || (s & 0xf) == 0))
 			continue;
+		if (price->one_way && !fits && (s == LIFT_STATE_PREDICTED || !cut.hot[s]))
+			continue;
 		while (want > 0 && cut.nr_promote < max_promote) {
 			uint32_t nr = min32(want, max_promote - cut.nr_promote);
 			uint64_t given = 0;
@@ -378,7 +380,7 @@ void lift_threshold_cut(const struct lift_census *census, const struct lift_rate
 				nr = min32(nr, room);
 				room -= nr;
 			} else {
-				if (isolated)
+				if (isolated || price->one_way)
 					break;
 				if (wrong == 0)
 					while (v > 0 && left == 0)

@@ -49,6 +49,8 @@ struct lift_price {
 	uint32_t margin_pct;   /* the gain has to be this part of the cost; 150 is good */
 	uint64_t residence_ns; /* how long a page is expected to stay hot */
 	uint64_t room_ns;      /* likewise where nothing has to make way */
+	/* Nothing makes way, since nobody knows what is cold: room is for what is hot alone. */
+	bool one_way;
 };
 
 struct lift_cut {

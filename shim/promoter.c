@@ -1091,6 +1091,7 @@ static bool begin(void)
 		w.ready = true;
 	}
 	w.promote.hold = w.sampler->traits & LIFT_SAMPLER_WHOLE ? LIFT_HOLD_SAMPLES : 0;
+	w.promote.writes_only = !(w.sampler->traits & LIFT_SAMPLER_READS);
 	w.promote.grain = w.sampler->traits & LIFT_SAMPLER_WHOLE ? LIFT_CHUNK_PAGES : 1;
 	leave_stack_out();
 	w.tracked_at = 0;

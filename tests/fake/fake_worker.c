@@ -108,7 +108,8 @@ static void sampled(void *arg, struct lift_range r, bool accessed)
 {
 	struct fake_worker *w = arg;
 
-	lift_promote_sampled(&w->promote, r, accessed);
+	if (accessed || !w->promote.writes_only)
+		lift_promote_sampled(&w->promote, r, accessed);
 }
 
 /* All regions, whatever was asked for. */

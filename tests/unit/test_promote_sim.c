@@ -569,6 +569,43 @@ Test(promote_sim, sums_of_what_fits_come_soon, .timeout = 300)
 	cr_expect_leq(slowest, 4);
 }
 
+/* Only writes are seen, and the program reads nothing: what is hot fills the room, and all is
+ * known. */
+Test(promote_sim, what_is_written_fills_the_room_and_the_rest_stays_known, .timeout = 300)
+{
+	double worst = 1;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		static struct sim s;
+		uint64_t hot = FAST_PAGES / 2;
+		double share;
+
+		start(&s, 8, seed);
+		s.m.node[0].pages = 0;
+		touch_and_track(&s);
+		s.m.node[0].pages = FAST_PAGES;
+		s.w.promote.writes_only = true;
+		fake_program_hot(&s.p, (uint32_t)hot / 8, 0.95, 0.5);
+		fake_worker_run(&s.w, 60 * S);
+		cr_expect_eq(
+			s.w.promote.stats.slow_pages + s.w.promote.stats.fast_pages, ALL_PAGES);
+		look(&s);
+		fake_worker_run(&s.w, 60 * S);
+		share = look(&s).share / fake_program_best(&s.p, FAST_PAGES);
+		if (worst > share)
+			worst = share;
+		/* Another hot set, and no room: what is there may be read, for all that is known.
+		 */
+		fake_program_hot(&s.p, (uint32_t)hot / 8, 0.95, 0.5);
+		fake_worker_run(&s.w, 60 * S);
+		cr_expect_eq(s.w.promote.stats.moves.demoted, 0);
+		stop(&s);
+	}
+	fprintf(stderr, "# only writes are seen: %.1f %% of the best share at least\n",
+		100 * worst);
+	cr_expect_geq(worst, 0.95);
+}
+
 /* The hot set moves on each ten seconds, too soon for moves to pay at this machine's prices. */
 Test(promote_sim, what_changes_all_the_time_is_not_chased, .timeout = 300)
 {
