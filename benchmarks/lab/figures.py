@@ -75,10 +75,11 @@ def clock(run):
 
 
 def pass_ms(run):
-    """Of each pass; modelled: of the program's CPU that took longest."""
+    """Of each pass; modelled: of the program's CPU that took longest, or of all of them where they work in turn."""
     if clock(run) == 'modelled':
         cpus = run.get('cpus')
-        return [max(ns for cpu, ns in enumerate(p['ns_of_cpu']) if cpus is None or cpu in cpus) / 1e6
+        of = sum if run.get('in_turn') else max
+        return [of(ns for cpu, ns in enumerate(p['ns_of_cpu']) if cpus is None or cpu in cpus) / 1e6
                 for p in phases(run, 'pass')]
     return [p['ms'] for p in run['passes']] if clock(run) == 'wall' else []
 

@@ -164,6 +164,7 @@ class Settings:
         self.period = options.period
         self.env = dict(pair.split('=', 1) for pair in options.env)
         self.keep = options.keep
+        self.aside = ''     # words before a program that is not to share the measured one's CPUs
 
 
 def write(folder, name, text):
@@ -343,6 +344,7 @@ def run_one(workload, contender, settings, seed, folder, name):
     run['said'] = done.stderr.splitlines()[:20]
     run['phases'] = phases_of(os.path.join(folder, 'phases')) if settings.model else None
     run['cpus'] = list(workloads.CPUS)
+    run['in_turn'] = workload.in_turn
     return run
 
 

@@ -143,7 +143,8 @@ def summary(found, timed):
 # ---- the whole text -----------------------------------------------------------------------------
 
 MODELLED = (
-    'time: modelled time of a pass on the CPU of the program that took longest, mean of the last third of the passes; 1 '
+    'time: modelled time of a pass on the CPU of the program that took longest (of servers, without their '
+    'clients, and of compilers: on all its CPUs together), mean of the last third of the passes; 1 '
     'is without balancing in the same round. Of all CPUs: all passes and pauses, with what moving costs',
     'per second: accesses (of a server: requests) per modelled second',
     'misses to fast: share of the cache misses, settled; of a server, which cannot count its accesses by page, the '

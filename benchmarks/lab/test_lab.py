@@ -38,7 +38,7 @@ FAST = ['0', '1']
 
 
 class SETTINGS:
-    passes, measured, period, accesses, model, programs = 3, 2, 100, 1000, True, ''
+    passes, measured, period, accesses, model, programs, aside = 3, 2, 100, 1000, True, '', 'aside '
 
 
 PRINTED = '''@room 105
@@ -118,6 +118,7 @@ def check_figures(t):
     t.same((row['ms'], row['time']), (20.0, 0.5), 'a pass takes as long as its slowest CPU')
     helped = dict(run, cpus=[0])
     t.same(figures.settled_ms(helped), 10.0, 'a CPU that only helpers have makes no pass longer')
+    t.same(figures.settled_ms(dict(run, cpus=[0, 1], in_turn=True)), 30.0, 'those that work in turn do so together')
     t.same(row['per_second'], 100 / 20.0 * 1000, 'accesses per modelled second')
     t.same(round(row['ms_of_all'], 3), round((3 * 30 + 1) / 3, 3), 'all CPUs, with the pauses')
     run['phases']['pass 3']['misses'] = {'0': 10, '1': 20, '2': 70, 'other': 50}
@@ -633,6 +634,7 @@ def check_rows(t):
         text = workload.steps('START', SETTINGS, 7)
         wrong = [what for what in ('START ', '@before\n', '--passes 3', '--mark=2', '$eater') if what not in text]
         t.same(wrong, [], '%s: steps' % workload.name)
+        t.same('\naside ' in text, isinstance(workload, workloads.Server), '%s: clients are aside' % workload.name)
         done = subprocess.run(['sh', '-n'], input=text, stderr=subprocess.PIPE, text=True, check=False)
         t.holds(done.returncode == 0, '%s: a shell can read them' % workload.name, done.stderr.strip())
     main = load_main()

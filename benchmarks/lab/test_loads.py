@@ -64,6 +64,17 @@ def check_own(tap):
     check_status(tap, 'flow: no number', run('flow', 'triad', '--size', '6x'), 2, "--size '6x'")
 
 
+def check_walks(tap):
+    """Ten walks of 8 pages, each of which begins anywhere in its run."""
+    result = run('tierload', '--size', '32', '--hot', '8', '--run', '1024', '--share', '100', '--scan', '32',
+                 '--accesses', '5120', '--passes', '3')
+    check_passes(tap, 'tierload, walks', result, 3, accesses=5120)
+    tap.result(all(60 <= p['pages_touched'] <= 90 for p in passes_of(result[1])), 'tierload, walks: pages',
+               str([p['pages_touched'] for p in passes_of(result[1])]))
+    check_status(tap, 'tierload: a walk is within a run', run('tierload', '--run', '32', '--scan', '64'), 2,
+                 "--scan '64'")
+
+
 def check_programs(tap):
     result = run('passes', '--passes', '2', '--figure', 'half=about ', '--accesses', '7', '--pid', str(os.getpid()),
                  '--mark', '--', 'sh', '-c', 'echo about %p.5 s')
@@ -109,6 +120,7 @@ def main():
     PROGRAMS = sys.argv[1]
     tap = Tap()
     check_own(tap)
+    check_walks(tap)
     check_programs(tap)
     with tempfile.TemporaryDirectory() as folder:
         check_memcached(tap, folder)

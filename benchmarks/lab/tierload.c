@@ -47,7 +47,7 @@ struct options {
 	unsigned long share;    /* percent of the reads that go to the hot set */
 	unsigned long writes;   /* percent of the accesses */
 	double zipf;            /* exponent over the hot runs; 0: all alike */
-	bool scan;              /* hot runs are walked, line by line */
+	unsigned long scan_kib; /* so much is walked line by line, and not one word read; 0: no */
 	bool walk;              /* all memory is, from one pass to the next */
 	bool update;            /* what is written is read before */
 	unsigned long accesses; /* of a pass, all threads together */
@@ -119,9 +119,8 @@ struct generator {
 	uint64_t state;
 	uint64_t share; /* of 2^32 */
 	const struct epoch *epoch;
-	uint32_t run;  /* the walked one, */
-	uint32_t next; /* and the line of it that comes next */
-	uint64_t line; /* that comes next when all is walked */
+	uint64_t line; /* that comes next of what is walked, */
+	uint64_t left; /* and how many are left of it */
 };
 
 static inline uint32_t draw_run(struct generator *g)
@@ -132,23 +131,31 @@ static inline uint32_t draw_run(struct generator *g)
 	return e->slot[o.zipf > 0 ? draw_lot(&e->lots, random) : draw_below(random, e->runs)];
 }
 
+/* A word, or so many lines from one on that has as many after it in the same run. */
+static inline uint64_t draw_place(struct generator *g, uint64_t random, uint64_t unit, uint64_t len)
+{
+	uint64_t run = o.run_kib * KIB / unit;
+
+	if ((uint32_t)random >= g->share)
+		return draw_below(random, o.size_mib * MIB / unit - len + 1);
+	return draw_run(g) * run + draw_below(random, run - len + 1);
+}
+
 /* The word that is accessed next, in words from the start. */
 static inline uint64_t next_word(struct generator *g)
 {
-	uint64_t run_words = o.run_kib * KIB / 8;
 	uint64_t random = draw(&g->state);
 
 	if (o.walk)
 		return g->line++ % (o.size_mib * MIB / LINE) * (LINE / 8);
-	if ((uint32_t)random >= g->share)
-		return draw_below(random, o.size_mib * MIB / 8);
-	if (!o.scan)
-		return draw_run(g) * run_words + draw_below(random, run_words);
-	if (g->next == 0)
-		g->run = draw_run(g);
-	random = g->run * run_words + g->next * (LINE / 8);
-	g->next = (g->next + 1) % (uint32_t)(o.run_kib * KIB / LINE);
-	return random;
+	if (!o.scan_kib)
+		return draw_place(g, random, 8, 1);
+	if (g->left == 0) {
+		g->left = o.scan_kib * KIB / LINE;
+		g->line = draw_place(g, random, LINE, g->left);
+	}
+	g->left--;
+	return g->line++ * (LINE / 8);
 }
 
 static unsigned long epoch_of(unsigned long pass)
@@ -642,10 +649,11 @@ static int usage(FILE *to, int status)
 	      "  --size MIB         memory (192)\n"
 	      "  --hot MIB          hot set, in runs scattered over all of it (40); 0: none\n"
 	      "  --run KIB          length of a hot run (32); 4: single pages\n"
-	      "  --share PERCENT    of the accesses that go to the hot set (95); the others go\n"
-	      "                     anywhere\n"
+	      "  --share PERCENT    of the accesses, or walks, that go to the hot set (95); the\n"
+	      "                     others go anywhere\n"
 	      "  --zipf EXPONENT    hot runs are unequally hot (0: equally)\n"
-	      "  --scan             a hot run is walked from its start to its end\n"
+	      "  --scan KIB         so much is walked line by line, within a run, and then the\n"
+	      "                     same elsewhere (0: single words)\n"
 	      "  --walk             all memory is walked instead, on from where the pass before "
 	      "ended\n"
 	      "  --move PASSES      another hot set every so many passes (0: never)\n"
@@ -697,7 +705,7 @@ static const struct option LONG[] = {
 	{"run", required_argument, NULL, 'r'},
 	{"share", required_argument, NULL, 'p'},
 	{"zipf", required_argument, NULL, 'z'},
-	{"scan", no_argument, NULL, 'S'},
+	{"scan", required_argument, NULL, 'S'},
 	{"walk", no_argument, NULL, 'W'},
 	{"update", no_argument, NULL, 'U'},
 	{"move", required_argument, NULL, 'm'},
@@ -744,7 +752,7 @@ static void set(const char *name, int what, const char *value)
 			bad(name, value, "a number from 0 to 4");
 		break;
 	case 'S':
-		o.scan = true;
+		o.scan_kib = pass_number(&passes, name, value, 0, 1ul << 20);
 		break;
 	case 'W':
 		o.walk = true;
@@ -823,6 +831,9 @@ static int parse(int argc, char **argv)
 	if (o.run_kib % 4 || o.size_mib * KIB % o.run_kib ||
 		(o.hot_mib && o.hot_mib * KIB < o.run_kib))
 		bad("run", text, "whole pages, a part of --size, and not more than --hot");
+	snprintf(text, sizeof(text), "%lu", o.scan_kib);
+	if (o.scan_kib > o.run_kib)
+		bad("scan", text, "no more than --run");
 	snprintf(text, sizeof(text), "%lu", o.block_kib);
 	if (o.block_kib && (o.block_kib % 4 || o.size_mib * KIB % o.block_kib))
 		bad("block", text, "whole pages, and a part of --size");

@@ -71,8 +71,7 @@ server=$!
 trap 'cat server.said >&2' EXIT
 %(fill)s || exit
 ''' + ROOM + BEFORE + r'''
-%(passes)s || exit
-trap - EXIT
+%(aside)s%(passes)s || exit
 kill $server
 '''
 
@@ -89,6 +88,8 @@ class Workload:
     guest_mib = 0       # what it adds to the guest's files, on the first node
     slow_mib = 0        # and on the slow one
     places_itself = False   # with $place it puts its hottest pages on fast nodes
+    # Who waits for whom, and on which CPU, is as it happens: what it takes is what its CPUs take together.
+    in_turn = False
 
     def __init__(self, name, about, size, room, passes=12):
         self.name = name
@@ -177,6 +178,7 @@ class Compile(Fits):
     """Some C files, by make with a process per CPU."""
 
     own = ('passes',)
+    in_turn = True
     programs = ('make', 'gcc', 'as')
     guest_mib = 70
     files = 4
@@ -197,7 +199,10 @@ class Compile(Fits):
 
 
 class Server(Workload):
-    """A program that others talk to: filled while the fast nodes are full."""
+    """A program that others talk to: filled while the fast nodes are full. In a guest clients are with the helpers: they
+    would be on another machine."""
+
+    in_turn = True
 
     def server(self):
         raise NotImplementedError
@@ -211,7 +216,7 @@ class Server(Workload):
 
     def steps(self, start, settings, seed):
         return SERVER % {'start': start, 'server': shlex.join(self.server()), 'fill': self.fill(settings, seed),
-                         'passes': self.load(settings, seed)}
+                         'aside': settings.aside, 'passes': self.load(settings, seed)}
 
 
 class Memcached(Server):
@@ -353,10 +358,11 @@ WORKLOADS = [
     Tierload('hot', '40 of 192 MiB get 95 % of the reads, in runs of 32 KiB all over it', 192, 105,
              ['--hot', '40', '--run', '32']),
     Tierload('pages', 'the same in single pages', 192, 105, ['--hot', '40', '--run', '4']),
+    Tierload('stretches', 'the same in stretches of 2 MiB', 192, 105, ['--hot', '40', '--run', '2048']),
     Tierload('zipf', 'runs of 32 KiB by Zipf 0.99 over all of it', 192, 105,
              ['--hot', '192', '--share', '100', '--zipf', '0.99']),
-    Tierload('scan', 'hot runs of 64 KiB are walked from end to end', 192, 105,
-             ['--hot', '40', '--run', '64', '--scan']),
+    Tierload('scan', 'ranges of 32 KiB are walked, 95 % of them in hot runs of 1 MiB', 192, 105,
+             ['--hot', '40', '--run', '1024', '--scan', '32']),
     Tierload('moving', 'the hot set moves every 40 passes', 192, 105,
              ['--hot', '40', '--run', '32', '--move', '40'], passes=80),
     Tierload('wide', 'a hot set larger than the fast nodes', 192, 70, ['--hot', '110', '--run', '32']),
@@ -386,11 +392,11 @@ WORKLOADS = [
     Memcaslap('memcaslap', "memcached by libmemcached's memcaslap, as many sets as gets", 150, 70, passes=6),
     Redis('redis', 'gets of keys at random by redis-benchmark', 160, 75, passes=8),
     MariaDB('sb-points', 'MariaDB, sysbench oltp_point_select: 15 % of the rows get 85 %', 208, 90,
-            'oltp_point_select', 1000),
-    MariaDB('sb-ranges', 'MariaDB, ranges of 100 rows', 208, 90, 'oltp_read_only', 16,
+            'oltp_point_select', 4000),
+    MariaDB('sb-ranges', 'MariaDB, ranges of 100 rows', 208, 90, 'oltp_read_only', 64,
             ['--point-selects=0']),
-    MariaDB('sb-read', 'MariaDB, sysbench oltp_read_only', 208, 90, 'oltp_read_only', 16),
-    MariaDB('sb-write', 'MariaDB, sysbench oltp_read_write', 208, 90, 'oltp_read_write', 16),
+    MariaDB('sb-read', 'MariaDB, sysbench oltp_read_only', 208, 90, 'oltp_read_only', 64),
+    MariaDB('sb-write', 'MariaDB, sysbench oltp_read_write', 208, 90, 'oltp_read_write', 64),
     # numa01 and its kin, at a twentieth of their size
     Numaload('numa01', 'two processes, two threads each, all over their process\'s memory', 300, 150, 2, 2),
     Numaload('numa01-local', 'two processes, two threads each over its own memory', 300, 150, 2, 2, ['--own']),
