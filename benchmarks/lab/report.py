@@ -143,8 +143,8 @@ def summary(found, timed):
 # ---- the whole text -----------------------------------------------------------------------------
 
 MODELLED = (
-    'time: modelled time of a pass on the CPU of the program that took longest (of servers, without their '
-    'clients, and of compilers: on all its CPUs together), mean of the last third of the passes; 1 '
+    'time: modelled time of a pass on the CPU of the program that took longest (of servers and '
+    'compilers: on all its CPUs together), mean of the last third of the passes; 1 '
     'is without balancing in the same round. Of all CPUs: all passes and pauses, with what moving costs',
     'per second: accesses (of a server: requests) per modelled second',
     'misses to fast: share of the cache misses, settled; of a server, which cannot count its accesses by page, the '
@@ -185,7 +185,7 @@ def facts(results):
     rows.append(('a pass', '%s accesses, one every %.1f s' % (
         format(settings['accesses'], ','), settings['period'] / 1e3)))
     if settings.get('quick'):
-        rows.append(('passes', '50 (servers 24, where memory fits 4, where the hot set moves 80); 4 of those who move '
+        rows.append(('passes', '50 (servers 24, where memory fits 12, where the hot set moves 80); 6 of those who move '
                      'nothing'))
     if settings.get('measured'):
         rows.append(('measured', 'the last %d passes at most' % settings['measured']))
