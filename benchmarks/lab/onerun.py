@@ -164,7 +164,7 @@ class Settings:
         self.period = options.period
         self.env = dict(pair.split('=', 1) for pair in options.env)
         self.keep = options.keep
-        self.aside = ''     # words before a program that is not to share the measured one's CPUs
+        self.guest = True
 
 
 def write(folder, name, text):

@@ -185,7 +185,7 @@ def facts(results):
     rows.append(('a pass', '%s accesses, one every %.1f s' % (
         format(settings['accesses'], ','), settings['period'] / 1e3)))
     if settings.get('quick'):
-        rows.append(('passes', '50 (servers 24, where memory fits 12, where the hot set moves 80); 6 of those who move '
+        rows.append(('passes', '50 (servers 24, memcaslap and where memory fits 12, where the hot set moves 80); 4 of those who move '
                      'nothing'))
     if settings.get('measured'):
         rows.append(('measured', 'the last %d passes at most' % settings['measured']))

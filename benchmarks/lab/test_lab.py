@@ -38,7 +38,7 @@ FAST = ['0', '1']
 
 
 class SETTINGS:
-    passes, measured, period, accesses, model, programs, aside = 3, 2, 100, 1000, True, '', 'aside '
+    passes, measured, period, accesses, model, programs, guest = 3, 2, 100, 1000, True, '', True
 
 
 PRINTED = '''@room 105
@@ -634,7 +634,9 @@ def check_rows(t):
         text = workload.steps('START', SETTINGS, 7)
         wrong = [what for what in ('START ', '@before\n', '--passes 3', '--mark=2', '$eater') if what not in text]
         t.same(wrong, [], '%s: steps' % workload.name)
-        t.same('\naside ' in text, isinstance(workload, workloads.MariaDB), '%s: are clients aside?' % workload.name)
+        t.same('\ntaskset 2 ' in text, isinstance(workload, workloads.MariaDB), '%s: are clients aside?' % workload.name)
+        t.same('\ntaskset -p 1 $$' in text, workload.name in ('memcached', 'memcaslap', 'redis'),
+               '%s: are they together?' % workload.name)
         done = subprocess.run(['sh', '-n'], input=text, stderr=subprocess.PIPE, text=True, check=False)
         t.holds(done.returncode == 0, '%s: a shell can read them' % workload.name, done.stderr.strip())
     main = load_main()

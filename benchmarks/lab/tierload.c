@@ -853,6 +853,8 @@ int main(int argc, char **argv)
 	blocks = need(calloc(nr_blocks(), sizeof(*blocks)), "memory");
 	build_epochs();
 	reader_pid = getpid();
+	/* That the teller is gone is said where it is told something. */
+	signal(SIGPIPE, SIG_IGN);
 	/* Before there is memory: pages that two processes have cannot be moved. */
 	teller = start_helper(tell);
 	if (o.eat)

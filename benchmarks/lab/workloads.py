@@ -66,6 +66,7 @@ FITS = ROOM + BEFORE + r'''
 '''
 
 SERVER = r'''
+%(together)s
 %(start)s %(server)s > server.said 2>&1 &
 server=$!
 trap 'cat server.said >&2' EXIT
@@ -202,7 +203,9 @@ class Server(Workload):
     """A program that others talk to: filled while the fast nodes are full."""
 
     in_turn = True
-    # In a guest its clients are with the helpers. Not where much goes to and fro: there a CPU that sleeps is slow to wake.
+    # In a guest a CPU that sleeps is slow to wake. One thread and its client, which wait for each other, share one;
+    together = True
+    # or clients are with the helpers.
     clients_aside = False
 
     def server(self):
@@ -217,7 +220,9 @@ class Server(Workload):
 
     def steps(self, start, settings, seed):
         return SERVER % {'start': start, 'server': shlex.join(self.server()), 'fill': self.fill(settings, seed),
-                         'aside': settings.aside * self.clients_aside, 'passes': self.load(settings, seed)}
+                         'together': 'taskset -p %x $$ > /dev/null' % (1 << CPUS[0]) * (self.together and settings.guest),
+                         'aside': 'taskset %x ' % (1 << HELPERS) * (self.clients_aside and settings.guest),
+                         'passes': self.load(settings, seed)}
 
 
 class Memcached(Server):
@@ -229,6 +234,7 @@ class Memcached(Server):
         self.keys = ['%s/mcpasses' % FOLDER, '--socket', SOCKET, '--keys', str(keys), '--bytes', str(value_bytes)]
         self.options = list(options)
         self.threads = threads
+        self.together = threads == 1
 
     def server(self):
         return ['memcached', '-s', SOCKET, '-m', str(max(1024, 2 * self.size)), '-t', str(self.threads)]
@@ -266,7 +272,7 @@ class Memcaslap(ByProgram):
     figures = ('gets=cmd_get: ', 'sets=cmd_set: ', 'misses=get_misses: ')
     accesses = 6000
     ADDRESS = '127.0.0.1:11211'
-    CONFIGURATION = r'key\n16 16 1\nvalue\n4096 4096 1\ncmd\n0 0.5\n1 0.5\n'
+    CONFIGURATION = r'key\n16 16 1\nvalue\n8192 8192 1\ncmd\n0 0.5\n1 0.5\n'
 
     def server(self):
         return ['memcached', '-l', self.ADDRESS, '-U', '0', '-m', '150', '-t', '1']
@@ -276,9 +282,10 @@ class Memcaslap(ByProgram):
                 str(number)]
 
     def fill(self, settings, seed):
-        once = shlex.join(self.asking(settings, seed, 35000)) + ' > /dev/null'
+        # half of it are sets
+        once = shlex.join(self.asking(settings, seed, 38000)) + ' > /dev/null'
         ready = 'until nc 127.0.0.1 11211 < /dev/null 2> /dev/null; do usleep 100000; done'
-        return "printf '%s' > caslap && %s && %s && %s" % (self.CONFIGURATION, ready, once, once)
+        return "printf '%s' > caslap && %s && %s" % (self.CONFIGURATION, ready, once)
 
 
 class Redis(ByProgram):
@@ -308,6 +315,7 @@ class MariaDB(ByProgram):
 
     programs = ('mariadb', 'sysbench')
     own = ('passes',)
+    together = False
     clients_aside = True    # to start them takes longer than what they ask for
     figures = ('events=total number of events: ', 'queries=total: ', 'errors=ignored errors: ',
                'p95_ms=95th percentile: ')
