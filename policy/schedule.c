@@ -238,6 +238,9 @@ static void set_window(
 	uint64_t most = whole || pass->fits ? WINDOW_LONG_MAX_NS : WINDOW_MAX_NS;
 	unsigned times = 2;
 
+	/* It does not fit any more. */
+	if (s->window_ns > most)
+		s->window_ns = most;
 	if (pass->armed < 256)
 		return;
 	/* What is used anyway need not be told apart if it fits. */

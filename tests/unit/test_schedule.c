@@ -256,6 +256,14 @@ Test(schedule, the_sample_is_as_long_as_the_fast_nodes_are_large)
 	for (unsigned i = 0; i < 20; i++)
 		lift_schedule_end(&s, S, &pass, &load);
 	cr_assert_leq(s.window_ns, LIFT_PERIOD_MIN_NS / 2);
+	/* Longer where all fits, and as before when it does not any more. */
+	pass.fits = pass.active = true;
+	for (unsigned i = 0; i < 20; i++)
+		lift_schedule_end(&s, S, &pass, &load);
+	cr_assert(s.window_ns > S && s.window_ns <= 2 * S);
+	pass.fits = false;
+	lift_schedule_end(&s, S, &pass, &load);
+	cr_assert_leq(s.window_ns, S / 2);
 	pass.est_accessed = 1 << 30;
 	for (unsigned i = 0; i < 40; i++)
 		lift_schedule_end(&s, S, &pass, &load);
