@@ -11,6 +11,7 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,23 @@ static void rights_line(const char *task, char *to, size_t size)
 			*p = ' ';
 }
 
+/*
+ * Waits while they differ: a thread that has just been started anew lays CAP_SYS_ADMIN down while
+ * it opens pagemap, which on a busy machine can take a while.
+ */
+static bool has_others(const char *task, const char *mine, char *other, size_t size)
+{
+	enum { TRIES = 100 };
+
+	for (int i = 0; i < TRIES; i++) {
+		rights_line(task, other, size);
+		if (!other[0] || strcmp(mine, other) == 0)
+			return false;
+		usleep(20000);
+	}
+	return true;
+}
+
 static void compare(void)
 {
 	char mine[1024];
@@ -46,8 +64,7 @@ static void compare(void)
 		if (e->d_name[0] == '.')
 			continue;
 		threads++;
-		rights_line(e->d_name, other, sizeof(other));
-		if (other[0] && strcmp(mine, other) != 0)
+		if (has_others(e->d_name, mine, other, sizeof(other)))
 			printf("differs: %s; main thread %s\n", other, mine);
 	}
 	if (d)
