@@ -311,9 +311,17 @@ static void choose(struct lift_promote *p, uint32_t n)
 	memset(c->armed, 0, sizeof(c->armed));
 	memset(c->accessed, 0, sizeof(c->accessed));
 	memset(c->seen, 0, sizeof(c->seen));
-	for (unsigned i = 0; i < LIFT_CHUNK_WORDS; i++)
-		c->armed[i] = (in_tier(&p->heat, c, i, p->heat.slow) & parts_of(slow, i)) |
-			      (in_tier(&p->heat, c, i, p->heat.fast) & parts_of(fast, i));
+	for (unsigned i = 0; i < LIFT_CHUNK_WORDS; i++) {
+		uint64_t of_slow = parts_of(slow, i);
+		uint64_t of_fast = parts_of(fast, i);
+
+		/* Most of it is not looked at while settled. */
+		if (of_slow)
+			of_slow &= in_tier(&p->heat, c, i, p->heat.slow);
+		if (of_fast)
+			of_fast &= in_tier(&p->heat, c, i, p->heat.fast);
+		c->armed[i] = of_slow | of_fast;
+	}
 	p->pass.armed += units(c, c->armed);
 }
 
@@ -426,8 +434,10 @@ static void learn_window(
 	uint64_t eligible[LIFT_CHUNK_WORDS];
 	uint32_t hot_p;
 
+	/* Settled, the few pages that are looked at say little of their neighbours, and it is dear.
+	 */
 	if (c->flags & LIFT_CHUNK_HUGE || c->pages == LIFT_NO_PAGES ||
-		lift_window_rests(&p->window))
+		p->schedule.pace == LIFT_PACE_SETTLED || lift_window_rests(&p->window))
 		return;
 	lift_window_maps(&p->heat, c, p->hot, p->rates.p, true, hot, eligible, &hot_p);
 	hot_p = lift_chance_in(hot_p, p->calib.window_ns, busy_ns);
