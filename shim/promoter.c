@@ -162,18 +162,34 @@ static uint64_t program_cpu_ns(void)
 	return all > own ? all - own : 0;
 }
 
-/* Until the program has been active for long enough (promote.h). */
+/*
+ * Until the program has been active for long enough (promote.h). One that is active now and then
+ * would be asked hundreds of times if each look were a few milliseconds after the last: the next is
+ * when it will have used enough at the rate so far.
+ */
 static bool sleep_sample(uint64_t ns, uint64_t cpu_ns)
 {
-	uint64_t cpu = w.now.cpu_ns + cpu_ns - cpu_ns / 8;
-	uint64_t until = w.now.now_ns + SAMPLE_MAX_NS;
+	const uint64_t least = 5 * MS;
+	const uint64_t most = 250 * MS;
+	uint64_t enough = cpu_ns - cpu_ns / 8;
 
-	do {
+	for (;;) {
+		uint64_t clock;
+		uint64_t used;
+
 		if (!sleep_ns(ns))
 			return false;
-		ns = ns / 4 > 5 * MS ? ns / 4 : 5 * MS;
-	} while (program_cpu_ns() < cpu && w.sys->now(w.sys->ctx) < until);
-	return true;
+		clock = w.sys->now(w.sys->ctx) - w.now.now_ns;
+		used = program_cpu_ns();
+		used = used > w.now.cpu_ns ? used - w.now.cpu_ns : 0;
+		if (used >= enough || clock >= SAMPLE_MAX_NS)
+			return true;
+		ns = used ? (enough - used) * (clock / 1024) / (used / 1024 + 1) : most;
+		if (ns < least)
+			ns = least;
+		if (ns > most)
+			ns = most;
+	}
 }
 
 /* --- before it begins --- */
