@@ -243,10 +243,8 @@ def qemu_arguments(machine, kernel, append):
     return ["-machine", "q35",
             # QEMU before 8.1 computes cmpxchg16b's flags from stale state, and an interrupt at that
             # moment brings a kernel down whose allocator uses it (6.12: every other boot). Without
-            # the fifth level of page tables a software page walk is shorter. Fast string moves are fast
-            # on a real CPU alone: here each byte is an instruction, and without them kernel and libc
-            # move words.
-            "-cpu", "max,la57=off,cx16=off,erms=off,fsrm=off", "-accel", "tcg,thread=multi",
+            # the fifth level of page tables a software page walk is shorter.
+            "-cpu", "max,la57=off,cx16=off", "-accel", "tcg,thread=multi",
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             # a socket for each CPU: the scheduler refuses one that spans nodes
             "-m", size, "-smp", "%d,sockets=%d,cores=1,threads=1" % (cpus, cpus),
