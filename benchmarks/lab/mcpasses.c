@@ -128,10 +128,12 @@ static void ask(struct connection *c)
 		die("request");
 }
 
-/* Without answers: each would wake this program up. What is not there is missed by the passes. */
+/* Without answers: each would wake this program up. How many were stored is asked in the end. */
 static void fill(void)
 {
+	static const char items[] = "STAT total_items ";
 	struct connection *c = &connections[0];
+	unsigned long have = 0;
 	char line[256] = "";
 
 	for (unsigned long i = 0; i < keys; i++) {
@@ -139,11 +141,14 @@ static void fill(void)
 		fprintf(c->out, "set key%lu 0 0 %lu noreply\r\n", i, value_bytes);
 		fwrite(wanted, 1, value_bytes + 2, c->out);
 	}
-	fprintf(c->out, "version\r\n");
+	fprintf(c->out, "stats\r\n");
 	if (fflush(c->out))
 		die("request");
-	if (!fgets(line, sizeof(line), c->in) || strncmp(line, "VERSION ", 8) != 0)
-		wrong("not filled", line);
+	while (fgets(line, sizeof(line), c->in) && strncmp(line, "STAT ", 5) == 0)
+		if (strncmp(line, items, strlen(items)) == 0)
+			have = strtoul(line + strlen(items), NULL, 10);
+	if (strcmp(line, "END\r\n") != 0 || have < keys)
+		wrong("not all stored", line);
 }
 
 static void answer_to_set(struct connection *c)

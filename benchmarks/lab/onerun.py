@@ -29,9 +29,9 @@ SLOWER_PLAIN = 30
 # About one start in fifty has other room on the fast nodes.
 ROOM_TRIES = 3
 
-# As scripts/guest has it, but without fast string moves, which are fast on a real CPU alone: here each byte would be an
-# instruction, and without them kernel and libc move words.
-CPU = 'max,la57=off,cx16=off,erms=off,fsrm=off'
+# Without fast string moves, which are fast on a real CPU alone: here each byte would be an instruction, and without
+# them kernel and libc move words.
+CPU = model.vm.CPU + ',erms=off,fsrm=off'
 
 # What the kernel does not give away of a node, in MiB.
 LOW = r'''

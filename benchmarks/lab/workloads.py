@@ -203,10 +203,9 @@ class Server(Workload):
     """A program that others talk to: filled while the fast nodes are full."""
 
     in_turn = True
-    # In a guest a CPU that sleeps is slow to wake. One thread and its client, which wait for each other, share one;
+    # In a guest a CPU that sleeps is slow to wake: one thread and its client, which wait for each other, share one.
     together = True
-    # or clients are with the helpers.
-    clients_aside = False
+    clients_aside = False   # they are with the helpers
 
     def server(self):
         raise NotImplementedError
@@ -219,10 +218,13 @@ class Server(Workload):
         raise NotImplementedError
 
     def steps(self, start, settings, seed):
+        together = aside = ''
+        if self.together and settings.guest:
+            together = 'taskset -p %x $$ > /dev/null' % (1 << CPUS[0])
+        if self.clients_aside and settings.guest:
+            aside = 'taskset %x ' % (1 << HELPERS)
         return SERVER % {'start': start, 'server': shlex.join(self.server()), 'fill': self.fill(settings, seed),
-                         'together': 'taskset -p %x $$ > /dev/null' % (1 << CPUS[0]) * (self.together and settings.guest),
-                         'aside': 'taskset %x ' % (1 << HELPERS) * (self.clients_aside and settings.guest),
-                         'passes': self.load(settings, seed)}
+                         'together': together, 'aside': aside, 'passes': self.load(settings, seed)}
 
 
 class Memcached(Server):

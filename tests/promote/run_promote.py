@@ -80,7 +80,7 @@ def at_least(g, step, name, least):
 
 
 def fire(g, seconds, title, env, moves=MOVES, slow=SLOW, beside=':', more=()):
-    """Until so many pages have moved each way, if any have to. Beside: shell that goes on as long as the program does."""
+    """Until so many pages have moved each way, if any. Beside: shell that goes on as long as the program does."""
     env = {'NUMALIFT_LOG': 'debug', **env}
     until = [str(moves), str(MOST_SECONDS)] if moves else []
     words = g.command(['fire', str(seconds), str(slow)] + until + list(more), env=env)
@@ -119,9 +119,7 @@ done"""
 
 def vanish(g):
     step = fire(g, g.settings.seconds, 'the slow node comes and goes', {**CONSTANT, 'NUMALIFT_TIERS': '0,2;1'},
-                slow=1, beside=GO_AND_COME, more=['goes'],
-                # with the node gone half of the time there is less to trade
-                moves=MOVES // 2)
+                slow=1, beside=GO_AND_COME, more=['goes'])
     at_least(g, step, 'vanished', 2)
 
 

@@ -16,6 +16,10 @@ import time
 from . import GuestError, acpi
 
 QEMU = "qemu-system-x86_64"
+# QEMU before 8.1 computes cmpxchg16b's flags from stale state, and an interrupt at that moment brings a
+# kernel down whose allocator uses it (6.12: every other boot). Without the fifth level of page tables a
+# software page walk is shorter.
+CPU = "max,la57=off,cx16=off"
 CONSOLE_KEPT = 256 * 1024
 BOOT_SECONDS = 180      # a boot takes about 5 s; a loaded machine is no reason to give up
 PR_SET_PDEATHSIG = 1
@@ -241,10 +245,7 @@ def qemu_arguments(machine, kernel, append):
                      "-device", "pc-dimm,id=unplug%d,memdev=dimm%d,node=%d,addr=%d"
                      % (ident, ident, ident, start)]
     return ["-machine", "q35",
-            # QEMU before 8.1 computes cmpxchg16b's flags from stale state, and an interrupt at that
-            # moment brings a kernel down whose allocator uses it (6.12: every other boot). Without
-            # the fifth level of page tables a software page walk is shorter.
-            "-cpu", "max,la57=off,cx16=off", "-accel", "tcg,thread=multi",
+            "-cpu", CPU, "-accel", "tcg,thread=multi",
             "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
             # a socket for each CPU: the scheduler refuses one that spans nodes
             "-m", size, "-smp", "%d,sockets=%d,cores=1,threads=1" % (cpus, cpus),
