@@ -58,10 +58,98 @@ int lift_heat_init(struct lift_heat *h, void *mem, size_t bytes, uint32_t chunks
 	return 0;
 }
 
+struct page {
+	uint8_t heat;
+	uint8_t where;
+	uint8_t guard;
+};
+
+static struct page page_of(const struct lift_heat *h, const struct lift_chunk *c, unsigned i)
+{
+	return (struct page){
+		lift_heat_get(h, c, i), lift_heat_where(h, c, i), lift_heat_guard(h, c, i)};
+}
+
+/* @units are added modulo 2^32: the negative takes back what was counted before. */
+static void count_page(const struct lift_heat *h, struct page p, bool known, uint32_t units,
+	struct lift_census *census)
+{
+	unsigned state = p.heat & (LIFT_STATES - 1);
+	unsigned slot = p.where & LIFT_WHERE_MASK;
+
+	if (slot < LIFT_SLOTS)
+		census->here[slot] += units;
+	if (lift_heat_in(h->slow, p.where)) {
+		census->nr_slow += units;
+		if (p.guard & LIFT_GUARD_COUNT)
+			census->cooling += units;
+		else
+			census->slow[state] += units;
+	} else if (lift_heat_in(h->fast, p.where)) {
+		census->nr_fast += units;
+		if (!known || lift_heat_fresh(p.guard))
+			census->fresh += units;
+		else if (p.where & LIFT_WHERE_WRONG)
+			census->wrong += units;
+		else
+			census->fast[state] += units;
+	} else if (slot == LIFT_WHERE_STUCK) {
+		census->nr_stuck += units;
+	}
+}
+
+static bool is_known(const struct lift_chunk *c, unsigned i)
+{
+	return c->samples[i / LIFT_PART_PAGES] >= LIFT_SAMPLES_KNOWN;
+}
+
+static void count_part(const struct lift_heat *h, const struct lift_chunk *c, unsigned part,
+	uint32_t sign, struct lift_census *census)
+{
+	unsigned first = part * LIFT_PART_PAGES;
+	unsigned step = c->pages != LIFT_NO_PAGES ? 1 : LIFT_PART_PAGES;
+
+	for (unsigned i = first; i < first + LIFT_PART_PAGES; i += step)
+		count_page(h, page_of(h, c, i), is_known(c, i), sign * step, census);
+}
+
+static void count_chunk(const struct lift_heat *h, const struct lift_chunk *c, uint32_t sign,
+	struct lift_census *census)
+{
+	if (c->flags & LIFT_CHUNK_HUGE) {
+		count_page(h, page_of(h, c, 0), is_known(c, 0), sign * LIFT_CHUNK_PAGES, census);
+		return;
+	}
+	for (unsigned part = 0; part < LIFT_CHUNK_PARTS; part++)
+		count_part(h, c, part, sign, census);
+}
+
+/* Around what changes in a chunk: */
+static void uncount(struct lift_heat *h, const struct lift_chunk *c)
+{
+	count_chunk(h, c, UINT32_MAX, &h->census);
+}
+
+static void count(struct lift_heat *h, const struct lift_chunk *c)
+{
+	count_chunk(h, c, 1, &h->census);
+}
+
+static void count_anew(const struct lift_heat *h, struct lift_census *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	for (uint32_t n = 0; n < h->nr_chunks; n++)
+		count_chunk(h, &h->chunk[n], 1, ret);
+}
+
 void lift_heat_set_tiers(struct lift_heat *h, uint64_t fast, uint64_t slow)
 {
+	slow &= ~fast;
+	if (h->fast == fast && h->slow == slow)
+		return;
 	h->fast = fast;
-	h->slow = slow & ~fast;
+	h->slow = slow;
+	count_anew(h, &h->census);
 }
 
 static uint32_t hash(const struct lift_heat *h, uintptr_t base)
@@ -141,6 +229,7 @@ void lift_heat_remove(struct lift_heat *h, struct lift_chunk *c)
 {
 	struct lift_chunk *last = &h->chunk[h->nr_chunks - 1];
 
+	uncount(h, c);
 	give_back(h, c);
 	unindex(h, probe(h, c->base));
 	if (c != last) {
@@ -204,13 +293,17 @@ bool lift_heat_set(struct lift_heat *h, struct lift_chunk *c, unsigned i, uint8_
 		}
 	}
 	if (p) {
+		count_page(h, page_of(h, c, i), is_known(c, i), UINT32_MAX, &h->census);
 		p->heat[i] = heat;
 		p->where[i] = where;
 		p->guard[i] = guard;
+		count_page(h, page_of(h, c, i), is_known(c, i), 1, &h->census);
 	} else {
+		uncount(h, c);
 		c->heat = heat;
 		c->where = where;
 		c->guard = guard;
+		count(h, c);
 	}
 	return true;
 }
@@ -225,7 +318,9 @@ static void set_somehow(struct lift_heat *h, struct lift_chunk *c, unsigned i, u
 	if (lift_heat_set(h, c, i, heat, where, guard))
 		return;
 	h->coarse++;
+	uncount(h, c);
 	c->where = where;
+	count(h, c);
 }
 
 void lift_heat_locate(struct lift_heat *h, struct lift_chunk *c, unsigned i, uint8_t slot)
@@ -251,17 +346,17 @@ void lift_heat_describe(struct lift_heat *h, struct lift_chunk *c, bool huge)
 {
 	const struct lift_pages *p = lift_heat_pages(h, c);
 
-	if (!huge) {
-		c->flags &= (uint8_t)~LIFT_CHUNK_HUGE;
+	if (huge == ((c->flags & LIFT_CHUNK_HUGE) != 0))
 		return;
+	uncount(h, c);
+	c->flags ^= LIFT_CHUNK_HUGE;
+	if (huge && p) {
+		c->heat = p->heat[0];
+		c->where = p->where[0];
+		c->guard = p->guard[0];
+		give_back(h, c);
 	}
-	c->flags |= LIFT_CHUNK_HUGE;
-	if (!p)
-		return;
-	c->heat = p->heat[0];
-	c->where = p->where[0];
-	c->guard = p->guard[0];
-	give_back(h, c);
+	count(h, c);
 }
 
 void lift_heat_promoted(
@@ -318,6 +413,7 @@ void lift_heat_settle(struct lift_heat *h)
 			p->guard[i] = settled(h, p->where[i], p->guard[i]);
 		c->quiet = 0;
 	}
+	count_anew(h, &h->census);
 }
 
 void lift_heat_delay(struct lift_heat *h, struct lift_chunk *c, unsigned i)
@@ -339,7 +435,7 @@ static void forget_in(struct lift_heat *h, struct lift_chunk *c, struct lift_ran
 		lift_heat_remove(h, c);
 		return;
 	}
-	c->flags &= (uint8_t)~LIFT_CHUNK_HUGE;
+	lift_heat_describe(h, c, false);
 	for (unsigned i = from; i < to; i++) {
 		lift_heat_locate(h, c, i, LIFT_WHERE_ABSENT);
 		c->armed[i / 64] &= ~(UINT64_C(1) << i % 64);
@@ -392,12 +488,6 @@ static uint8_t next_heat(uint8_t heat, bool accessed, bool settle)
 	}
 	return (uint8_t)((heat & LIFT_HEAT_PREDICTED) | often << 4 | history);
 }
-
-struct page {
-	uint8_t heat;
-	uint8_t where;
-	uint8_t guard;
-};
 
 /* @units: pages that the page stands for. */
 static struct page next_page(const struct lift_heat *h, struct page p, bool accessed, uint8_t nr,
@@ -473,14 +563,28 @@ static void sample_whole(struct lift_heat *h, struct lift_chunk *c, struct lift_
 		seen += lift_weight(c->armed[i] & c->seen[i]);
 		accessed += lift_weight(c->armed[i] & c->accessed[i]);
 	}
+	uncount(h, c);
 	for (unsigned i = 0; i < LIFT_CHUNK_PARTS; i++)
 		c->samples[i] = next_sample(c->samples[i]);
-	if (seen == 0)
-		return;
-	p = next_page(h, p, accessed * 4 >= seen, c->samples[0], LIFT_CHUNK_PAGES, tally);
-	c->heat = p.heat;
-	c->where = p.where;
-	c->guard = p.guard;
+	if (seen > 0) {
+		p = next_page(h, p, accessed * 4 >= seen, c->samples[0], LIFT_CHUNK_PAGES, tally);
+		c->heat = p.heat;
+		c->where = p.where;
+		c->guard = p.guard;
+	}
+	count(h, c);
+}
+
+/* One sample more of a part. Once it is known its pages count as others do. */
+static void sample_part(struct lift_heat *h, struct lift_chunk *c, unsigned part)
+{
+	bool becomes_known = c->samples[part] + 1 == LIFT_SAMPLES_KNOWN;
+
+	if (becomes_known)
+		count_part(h, c, part, UINT32_MAX, &h->census);
+	c->samples[part] = next_sample(c->samples[part]);
+	if (becomes_known)
+		count_part(h, c, part, 1, &h->census);
 }
 
 /* Whether every page stays like the others: decided without pages of their own. */
@@ -529,14 +633,14 @@ void lift_heat_sample(struct lift_heat *h, struct lift_chunk *c, struct lift_tal
 
 		if (!(c->armed[first / 64] & mask))
 			continue;
-		c->samples[part] = next_sample(c->samples[part]);
+		sample_part(h, c, part);
 		for (unsigned i = first; i < first + LIFT_PART_PAGES; i++) {
-			struct page q = {c->heat, c->where, c->guard};
+			struct page was;
+			struct page q;
 
 			if (!bit(c->armed, i))
 				continue;
-			if (p)
-				q = (struct page){p->heat[i], p->where[i], p->guard[i]};
+			q = was = page_of(h, c, i);
 			if ((q.where & LIFT_WHERE_MASK) == LIFT_WHERE_ABSENT)
 				continue;
 			if (!bit(c->seen, i)) {
@@ -544,11 +648,13 @@ void lift_heat_sample(struct lift_heat *h, struct lift_chunk *c, struct lift_tal
 				continue;
 			}
 			q = next_page(h, q, bit(c->accessed, i), c->samples[part], 1, tally);
-			if (!p)
+			if (!p || memcmp(&q, &was, sizeof(q)) == 0)
 				continue;
 			p->heat[i] = q.heat;
 			p->where[i] = q.where;
 			p->guard[i] = q.guard;
+			count_page(h, was, is_known(c, i), UINT32_MAX, &h->census);
+			count_page(h, q, is_known(c, i), 1, &h->census);
 		}
 	}
 	if (p)
@@ -563,44 +669,6 @@ out:
 	memset(c->seen, 0, sizeof(c->seen));
 }
 
-static void count_page(const struct lift_heat *h, const struct lift_chunk *c, unsigned i,
-	uint32_t units, struct lift_census *census)
-{
-	unsigned state = lift_heat_get(h, c, i) & (LIFT_STATES - 1);
-	uint8_t where = lift_heat_where(h, c, i);
-
-	if (lift_heat_in(h->slow, where)) {
-		census->nr_slow += units;
-		if (lift_heat_guard(h, c, i) & LIFT_GUARD_COUNT)
-			census->cooling += units;
-		else
-			census->slow[state] += units;
-	} else if (lift_heat_in(h->fast, where)) {
-		census->nr_fast += units;
-		if (!lift_heat_victim(h, c, i))
-			census->fresh += units;
-		else if (where & LIFT_WHERE_WRONG)
-			census->wrong += units;
-		else
-			census->fast[state] += units;
-	} else if ((where & LIFT_WHERE_MASK) == LIFT_WHERE_STUCK) {
-		census->nr_stuck += units;
-	}
-}
-
-void lift_heat_count(
-	const struct lift_heat *h, const struct lift_chunk *c, struct lift_census *census)
-{
-	unsigned step = LIFT_PART_PAGES;
-
-	if (c->pages != LIFT_NO_PAGES)
-		step = 1;
-	else if (c->flags & LIFT_CHUNK_HUGE)
-		step = LIFT_CHUNK_PAGES;
-	for (unsigned i = 0; i < LIFT_CHUNK_PAGES; i += step)
-		count_page(h, c, i, step, census);
-}
-
 uint64_t lift_heat_used(const struct lift_heat *h)
 {
 	return ((uint64_t)h->mask + 1) * sizeof(*h->index) +
@@ -608,25 +676,14 @@ uint64_t lift_heat_used(const struct lift_heat *h)
 	       (uint64_t)h->top_pages * (sizeof(*h->pages) + sizeof(*h->free_page));
 }
 
-void lift_heat_by_slot(const struct lift_heat *h, uint64_t *ret)
-{
-	memset(ret, 0, LIFT_SLOTS * sizeof(*ret));
-	for (uint32_t n = 0; n < h->nr_chunks; n++) {
-		const struct lift_chunk *c = &h->chunk[n];
-		unsigned step = c->pages == LIFT_NO_PAGES ? LIFT_CHUNK_PAGES : 1;
-
-		for (unsigned i = 0; i < LIFT_CHUNK_PAGES; i += step) {
-			unsigned slot = lift_heat_where(h, c, i) & LIFT_WHERE_MASK;
-
-			if (slot < LIFT_SLOTS)
-				ret[slot] += step;
-		}
-	}
-}
-
 bool lift_heat_check(const struct lift_heat *h)
 {
+	struct lift_census census;
 	uint64_t used = 0;
+
+	count_anew(h, &census);
+	if (memcmp(&census, &h->census, sizeof(census)) != 0)
+		return false;
 
 	if (h->nr_chunks > h->max_chunks || h->top_pages > h->max_pages ||
 		h->nr_free_page > h->top_pages || h->fast & h->slow)

@@ -90,6 +90,19 @@ struct lift_pages {
 	uint8_t guard[LIFT_CHUNK_PAGES];
 };
 
+/* Pages by state, for policy/threshold.h. */
+struct lift_census {
+	uint32_t slow[LIFT_STATES]; /* may be promoted */
+	uint32_t fast[LIFT_STATES]; /* may be demoted */
+	uint32_t wrong;             /* on fast nodes by a wrong prediction; not in fast[] */
+	uint32_t cooling;           /* on slow nodes, have to wait */
+	uint32_t fresh;             /* on fast nodes, came lately or are hardly known */
+	uint32_t nr_slow;           /* all that are on slow nodes */
+	uint32_t nr_fast;
+	uint32_t nr_stuck;
+	uint32_t here[LIFT_SLOTS]; /* on each slot */
+};
+
 struct lift_heat {
 	struct lift_chunk *chunk;
 	struct lift_pages *pages;
@@ -103,8 +116,9 @@ struct lift_heat {
 	uint32_t nr_free_page; /* on the stack */
 	uint64_t fast;         /* slots by tier, one bit each */
 	uint64_t slow;
-	uint64_t refused; /* chunks not tracked for want of a record */
-	uint64_t coarse;  /* samples taken of a chunk as a whole for want of pages */
+	struct lift_census census; /* of all pages, always true */
+	uint64_t refused;          /* chunks not tracked for want of a record */
+	uint64_t coarse;           /* samples taken of a chunk as a whole for want of pages */
 };
 
 /* What one pass of samples has found. Sums; the caller clears it before a pass. */
@@ -121,18 +135,6 @@ struct lift_tally {
 	uint32_t gone_t;
 	uint32_t hit; /* promoted by a prediction, accessed since */
 	uint32_t wrong;
-};
-
-/* Pages by state, for policy/threshold.h. */
-struct lift_census {
-	uint32_t slow[LIFT_STATES]; /* may be promoted */
-	uint32_t fast[LIFT_STATES]; /* may be demoted */
-	uint32_t wrong;             /* on fast nodes by a wrong prediction; not in fast[] */
-	uint32_t cooling;           /* on slow nodes, have to wait */
-	uint32_t fresh;             /* on fast nodes, came lately or are hardly known */
-	uint32_t nr_slow;           /* all that are on slow nodes */
-	uint32_t nr_fast;
-	uint32_t nr_stuck;
 };
 
 /* Bytes for @chunks records and the pages of @detailed chunks that are not alike. */
@@ -248,15 +250,8 @@ void lift_heat_delay(struct lift_heat *h, struct lift_chunk *c, unsigned i);
  */
 void lift_heat_sample(struct lift_heat *h, struct lift_chunk *c, struct lift_tally *tally);
 
-/* Adds the pages of @c to *census. */
-void lift_heat_count(
-	const struct lift_heat *h, const struct lift_chunk *c, struct lift_census *census);
-
 /* Bytes of the records that are in use. */
 uint64_t lift_heat_used(const struct lift_heat *h);
-
-/* Pages that are on each slot, into ret[LIFT_SLOTS]. */
-void lift_heat_by_slot(const struct lift_heat *h, uint64_t *ret);
 
 /* Every invariant, in O(n). For tests, fuzzers and debug builds. */
 bool lift_heat_check(const struct lift_heat *h);

@@ -102,13 +102,11 @@ void lift_promote_add(struct lift_promote *p, struct lift_range range)
 			break;
 		base += LIFT_CHUNK_BYTES;
 	}
-	p->stale = true;
 }
 
 void lift_promote_forget(struct lift_promote *p, struct lift_range range)
 {
 	lift_heat_forget(&p->heat, range);
-	p->stale = true;
 }
 
 void lift_promote_restart(struct lift_promote *p)
@@ -166,18 +164,16 @@ static void read_slots(struct lift_promote *p, const struct lift_promote_now *no
 		p->load.capacity = (p->load.slow_pages + ours) / 2;
 }
 
-static void take_census(struct lift_promote *p, struct lift_census *census)
+static void take_census(struct lift_promote *p)
 {
-	memset(census, 0, sizeof(*census));
-	for (uint32_t n = 0; n < p->heat.nr_chunks; n++)
-		lift_heat_count(&p->heat, &p->heat.chunk[n], census);
+	const struct lift_census *census = &p->heat.census;
+
 	p->load.slow_pages = census->nr_slow;
 	p->load.fast_pages = census->nr_fast;
 	p->stats.slow_pages = census->nr_slow;
 	p->stats.fast_pages = census->nr_fast;
 	p->stats.cooling_pages = census->cooling;
 	p->stats.stuck_pages = census->nr_stuck;
-	p->stale = false;
 }
 
 static bool has_absent(const struct lift_heat *h, const struct lift_chunk *c)
@@ -744,23 +740,23 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 {
 	uint32_t max = lift_schedule_moves(&p->schedule);
 	struct lift_price price = p->price;
-	struct lift_census census;
+	const struct lift_census *census = &p->heat.census;
 	struct lift_cut cut;
 	uint64_t earned = 0;
 	uint32_t offer = 0;
 	uint64_t room;
 
-	take_census(p, &census);
+	take_census(p);
 	read_slots(p, now);
 	price.residence_ns = price.residence_ns / 4096 * p->duty;
 	price.room_ns = price.room_ns / 4096 * p->duty;
 	price.one_way = p->writes_only;
-	room = p->load.capacity > census.nr_fast ? p->load.capacity - census.nr_fast : 0;
+	room = p->load.capacity > census->nr_fast ? p->load.capacity - census->nr_fast : 0;
 	if (p->window.hit > p->window.wrong * 2)
 		earned = (p->window.hit - p->window.wrong * 2) * GUESS_SHARE;
 	if (room > max)
 		max = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
-	p->fits = p->pass.fits = census.nr_slow <= room;
+	p->fits = p->pass.fits = census->nr_slow <= room;
 	if (p->hold > 0 && !p->fits)
 		max = 0;
 	/* In so long a sample more looks hot than fits, and what comes up now stays. */
@@ -770,7 +766,7 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 		/* The user's word stands for what could be learned. */
 		p->rates.low[LIFT_STATE_PREDICTED] = p->rates.rate[LIFT_STATE_PREDICTED] =
 			p->rates.rate[LIFT_STATES - 1];
-	lift_threshold_cut(&census, &p->rates, &price, p->load.capacity, 0, max, &cut);
+	lift_threshold_cut(census, &p->rates, &price, p->load.capacity, 0, max, &cut);
 	memcpy(p->hot, cut.hot, sizeof(p->hot));
 	if (lift_window_bytes(&p->window) && cut.nr_promote &&
 		(p->window.fixed || p->schedule.full >= p->no_guess)) {
@@ -780,35 +776,25 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 		earned += cut.nr_promote / GUESS_START;
 		if (!p->window.fixed && offer > earned)
 			offer = (uint32_t)earned;
-		lift_threshold_cut(&census, &p->rates, &price, p->load.capacity, offer, max, &cut);
+		lift_threshold_cut(census, &p->rates, &price, p->load.capacity, offer, max, &cut);
 	}
 	p->pass.paying = cut.nr_promote;
-	p->pass.wanted = lift_threshold_wanted(&census, &p->rates, &price, &cut);
+	p->pass.wanted = lift_threshold_wanted(census, &p->rates, &price, &cut);
 	p->up_p += cut.up_p;
 	p->up_n += cut.nr_promote;
 	p->down_p += cut.down_p;
 	p->down_n += cut.nr_down;
 	p->stats.wanted = cut.nr_promote;
 	p->stats.hot_rate = cut.hot_rate;
-	estimate_share(p, &census);
+	estimate_share(p, census);
 	lift_moveplan_init(&p->plan, &cut, p->schedule.pass);
 	if (p->track_only)
 		p->plan.ended = true;
 }
 
-static uint64_t moved(uint64_t pages, uint32_t come, uint32_t gone)
-{
-	pages += come;
-	return pages > gone ? pages - gone : 0;
-}
-
 static void finish(struct lift_promote *p, const struct lift_promote_now *now)
 {
-	/* As of the census that the plan was made from. */
-	p->load.slow_pages = moved(p->load.slow_pages, p->plan.demoted, p->plan.promoted);
-	p->load.fast_pages = moved(p->load.fast_pages, p->plan.promoted, p->plan.demoted);
-	p->stats.slow_pages = (uint32_t)p->load.slow_pages;
-	p->stats.fast_pages = (uint32_t)p->load.fast_pages;
+	take_census(p);
 	p->pass.promoted = p->plan.promoted;
 	p->pass.demoted = p->plan.demoted;
 	p->pass.spent_ns = p->spent_ns;
@@ -861,10 +847,7 @@ static void notice(struct lift_promote *p)
 static bool begin(
 	struct lift_promote *p, const struct lift_promote_now *now, struct lift_work *work)
 {
-	struct lift_census census;
-
-	if (p->stale)
-		take_census(p, &census);
+	take_census(p);
 	read_slots(p, now);
 	notice(p);
 	if (!lift_schedule_begin(&p->schedule, now->now_ns, now->cpu_ns, now->rss_bytes, &p->load,
@@ -937,12 +920,8 @@ enum lift_step lift_promote_step(
 			go(p, WHERE);
 			break;
 		case WHERE:
-			if (put_ranges(p, work)) {
-				/* A few that are looked at again change little. */
-				if (work->nr > p->heat.nr_chunks / RELOCATE_SHARE + 1)
-					p->stale = true;
+			if (put_ranges(p, work))
 				return LIFT_STEP_WHERE;
-			}
 			if (!begin(p, now, work)) {
 				go(p, IDLE);
 				return LIFT_STEP_SLEEP;

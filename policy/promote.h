@@ -140,7 +140,6 @@ struct lift_promote {
 	uint32_t no_guess; /* passes at full pace in which nothing is moved in advance */
 	bool suspicious;   /* the last sample was not quite as expected */
 	bool rewindowed;   /* samples have another length than before */
-	bool stale;        /* the census is not up to date */
 	/*
 	 * Samples to go before anything is moved, unless all fits: a sampler that has to find out
 	 * by itself where heat begins and ends mixes up hot and cold at first. May be set at any

@@ -901,7 +901,6 @@ static void publish(bool always)
 	const struct lift_promote_stats *s = &w.promote.stats;
 	const struct lift_schedule *d = &w.promote.schedule;
 	const char *reason = why_not_moved();
-	uint64_t here[LIFT_SLOTS];
 	uint64_t now = w.sys->now(w.sys->ctx);
 
 	if (!always && now - w.published_at < PUBLISH_EVERY_NS)
@@ -963,16 +962,13 @@ static void publish(bool always)
 		stats.cost_promote_ns = w.costs.promote_ns;
 		stats.cost_demote_ns = w.costs.demote_ns;
 		stats.gap_ns = w.costs.gap_ns;
-		lift_heat_by_slot(&w.promote.heat, here);
-	} else {
-		memset(here, 0, sizeof(here));
 	}
 	for (unsigned i = 0; i < w.now.nr_nodes; i++)
 		stats.node[i] = (struct lift_stats_node){
 			.node = w.now.node[i].node,
 			.fast = w.now.node[i].fast,
 			.usable = w.now.node[i].usable,
-			.pages_here = here[i],
+			.pages_here = w.promote.heat.census.here[i],
 			.free_bytes = w.now.node[i].free_pages * PAGE,
 		};
 	if (w.sampler && (w.sampler->traits & LIFT_SAMPLER_COUNTS)) {

@@ -196,7 +196,6 @@ Test(heat, pages_not_seen_are_gone, .fini = stop)
 Test(heat, who_bounces_waits_twice_as_long_each_time, .fini = stop)
 {
 	struct lift_tally tally = {0};
-	struct lift_census census;
 	struct lift_chunk *c;
 	unsigned before = 0;
 
@@ -209,11 +208,9 @@ Test(heat, who_bounces_waits_twice_as_long_each_time, .fini = stop)
 		cr_assert(lift_heat_fresh(lift_heat_guard(&heat, c, 7)));
 		cr_assert(lift_heat_demoted(&heat, c, 7, SLOW));
 		for (waited = 0;; waited++) {
-			memset(&census, 0, sizeof(census));
-			lift_heat_count(&heat, c, &census);
-			if (census.cooling == 0)
+			if (heat.census.cooling == 0)
 				break;
-			cr_assert_eq(census.cooling, 1);
+			cr_assert_eq(heat.census.cooling, 1);
 			sample(c, 0, 0, &tally);
 			cr_assert_lt(waited, 1000);
 		}
@@ -226,7 +223,6 @@ Test(heat, who_bounces_waits_twice_as_long_each_time, .fini = stop)
 Test(heat, predictions_are_judged, .fini = stop)
 {
 	struct lift_tally tally = {0};
-	struct lift_census census = {0};
 	struct lift_chunk *c;
 
 	start(4, 4);
@@ -238,9 +234,8 @@ Test(heat, predictions_are_judged, .fini = stop)
 	cr_assert_eq(tally.hit, 1);
 	cr_assert_eq(tally.wrong, 1);
 	cr_assert(lift_heat_where(&heat, c, 11) & LIFT_WHERE_WRONG);
-	lift_heat_count(&heat, c, &census);
-	cr_assert_eq(census.wrong, 1);
-	cr_assert_eq(census.nr_fast, 2);
+	cr_assert_eq(heat.census.wrong, 1);
+	cr_assert_eq(heat.census.nr_fast, 2);
 	/* Used after all. */
 	sample(c, 11, 12, &tally);
 	cr_assert_not(lift_heat_where(&heat, c, 11) & LIFT_WHERE_WRONG);
@@ -249,7 +244,6 @@ Test(heat, predictions_are_judged, .fini = stop)
 Test(heat, a_huge_page_is_one_thing, .fini = stop)
 {
 	struct lift_tally tally = {0};
-	struct lift_census census = {0};
 	struct lift_chunk *c;
 
 	start(4, 4);
@@ -261,8 +255,7 @@ Test(heat, a_huge_page_is_one_thing, .fini = stop)
 	cr_assert_eq(c->pages, LIFT_NO_PAGES);
 	cr_assert_eq(c->heat & 1, 1);
 	lift_heat_promoted(&heat, c, 0, FAST, false);
-	lift_heat_count(&heat, c, &census);
-	cr_assert_eq(census.nr_fast, 512);
+	cr_assert_eq(heat.census.nr_fast, 512);
 	/* Part of it is unmapped: it is not huge any more. */
 	lift_heat_forget(&heat, (struct lift_range){BASE, BASE + 4096});
 	cr_assert_not(c->flags & LIFT_CHUNK_HUGE);
