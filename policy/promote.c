@@ -440,15 +440,42 @@ static void learn_window(
 	lift_window_learn(&p->window, hot, eligible, hot_p, base_p, c->armed, c->accessed);
 }
 
-/*
- * Twice what was expected, and by more than chance explains: @runs pages are taken
- * to be used together.
- */
-static bool far_more(uint64_t got, uint64_t expected, uint64_t runs)
-{
-	uint64_t d = got > expected ? got - expected : 0;
+/* Of @n observations in a tier so many were of pages in use. */
+struct found {
+	uint64_t n;
+	uint64_t got;
+	uint64_t expected;
+};
 
-	return d > 16 && d > expected && d * d > 36 * runs * (expected + 1);
+/* @a for each @b, of 1024. */
+static uint64_t ratio(uint64_t a, uint64_t b)
+{
+	uint64_t r = a * 1024 / (b + 1);
+
+	return r < UINT32_MAX ? r : UINT32_MAX;
+}
+
+/* Of a page to be in use, by what was expected, of 1024. */
+static uint64_t odds(struct found f)
+{
+	uint64_t idle = f.n > f.got ? f.n - f.got : 0;
+	uint64_t expected_idle = f.n > f.expected ? f.n - f.expected : 0;
+
+	return ratio(f.got + 1, f.expected) * ratio(expected_idle + 1, idle) / 1024;
+}
+
+/*
+ * More than was expected, by more than chance explains (@runs pages are taken to be used together),
+ * and the odds are twice those of the other tier, by what was expected of both. Odds, since where a
+ * good part is used in any case there is no twice.
+ */
+static bool far_more(struct found f, struct found other, uint64_t runs)
+{
+	uint64_t d = f.got > f.expected ? f.got - f.expected : 0;
+	uint64_t rest = f.n > f.expected ? f.n - f.expected : 0;
+	uint64_t variance = f.expected * rest / (f.n + 1) + 1;
+
+	return d > 16 && d * d > 36 * runs * variance && odds(f) > 2 * odds(other);
 }
 
 static uint64_t enough(const struct lift_promote *p)
@@ -501,15 +528,19 @@ static uint64_t as_busy_as_long(const struct lift_promote *p)
 	return low;
 }
 
-/* For as much as is used in all one side has its part, unless the other has more of it. */
+/* For as much as is used in all one tier has its part, unless the other has more of it. */
 static bool surprising(const struct lift_promote *p, uint64_t runs)
 {
-	uint64_t slow;
-	uint64_t fast;
+	struct found slow = {.got = p->tally.slow_t / p->grain};
+	struct found fast = {.n = p->tally.fast_n / p->grain, .got = p->tally.fast_t / p->grain};
 
-	expect(p, p->busy_ns, &slow, &fast);
-	return far_more(p->tally.slow_t / p->grain, slow / p->grain, runs) ||
-	       far_more(p->tally.fast_t / p->grain, fast / p->grain, runs);
+	for (unsigned s = 0; s < LIFT_STATES; s++)
+		slow.n += p->tally.slow_n[s];
+	slow.n /= p->grain;
+	expect(p, p->busy_ns, &slow.expected, &fast.expected);
+	slow.expected /= p->grain;
+	fast.expected /= p->grain;
+	return far_more(slow, fast, runs) || far_more(fast, slow, runs);
 }
 
 /*
@@ -685,6 +716,8 @@ static void fold(struct lift_promote *p)
 	/* With another length of samples expectations are rough for once. */
 	p->pass.surprised =
 		p->schedule.pace == LIFT_PACE_SETTLED && !p->rewindowed && has_changed(p);
+	p->pass.doubtful =
+		p->schedule.pace == LIFT_PACE_SETTLED && p->suspicious && !p->pass.surprised;
 	p->rewindowed = false;
 	if (p->pass.surprised) {
 		p->stats.changes++;

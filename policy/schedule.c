@@ -21,6 +21,9 @@
 #define WINDOW_MAX_NS (LIFT_PERIOD_FULL_NS / 2)
 #define WINDOW_LONG_MAX_NS (2 * LIFT_NS_PER_S)
 
+/* What is "lately". */
+#define USE_NS LIFT_PERIOD_CALM_NS
+
 /* So many together say what one costs. */
 #define FAULTS_ENOUGH 256
 
@@ -73,6 +76,16 @@ static uint64_t earned_in(const struct lift_schedule *s, uint64_t ns)
 	return ns / 1000 * s->budget_ppm / 1000 * EARN_NUM / EARN_DEN;
 }
 
+static void learn_use(struct lift_schedule *s, uint64_t dt, uint64_t used)
+{
+	uint64_t weight = dt < USE_NS ? dt : USE_NS;
+
+	if (dt)
+		s->use_ppm =
+			(uint32_t)((s->use_ppm * (USE_NS - weight) + used * 1000000 / dt * weight) /
+				   USE_NS);
+}
+
 static void earn(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns)
 {
 	uint64_t dt = now > s->last_now ? now - s->last_now : 0;
@@ -82,6 +95,7 @@ static void earn(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns)
 		dt = SAVE_NS;
 	if (used > dt)
 		used = dt;
+	learn_use(s, dt, used);
 	s->bank_ns += (int64_t)earned_in(s, dt);
 	if (s->bank_ns > bank_max(s))
 		s->bank_ns = bank_max(s);
@@ -142,15 +156,25 @@ static uint64_t full_due(const struct lift_schedule *s, const struct lift_load *
 	return ns > s->period_ns ? s->next_now + ns - s->period_ns : s->next_now;
 }
 
-/* When the settled account will have what a pass costs, if the program is never idle. */
+/* When the settled account will have what a pass costs, if the program goes on as it does. */
 static uint64_t until_calm(const struct lift_schedule *s, const struct lift_load *load)
 {
 	int64_t missing = (int64_t)predict_cost(s, load) - s->calm_ns;
-	uint64_t ns = missing > 0 ? (uint64_t)missing / CALM_PPM * 1000000 : 0;
+	/* Of each second. */
+	uint64_t earned = (uint64_t)CALM_PPM * s->use_ppm / 1000 + 1;
+	uint64_t ns = missing > 0 ? (uint64_t)missing * 1000 / earned * 1000000 : 0;
 
 	if (ns < LIFT_PERIOD_FULL_NS)
 		return LIFT_PERIOD_FULL_NS;
 	return ns < LIFT_PERIOD_CALM_NS ? ns : LIFT_PERIOD_CALM_NS;
+}
+
+/* What tells whether something has changed may be owed, and is paid out of the budget. */
+static bool has_enough(const struct lift_schedule *s, const struct lift_load *load)
+{
+	int64_t cost = (int64_t)predict_cost(s, load);
+
+	return cost <= s->calm_ns || (s->look_again && cost <= s->bank_ns);
 }
 
 /*
@@ -215,7 +239,7 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 	} else {
 		s->slow_shift = s->costs.whole_ns ? 0 : CALM_SLOW_SHIFT;
 		s->fast_shift = s->costs.whole_ns ? 0 : CALM_FAST_SHIFT;
-		if ((int64_t)predict_cost(s, load) > s->calm_ns) {
+		if (!has_enough(s, load)) {
 			*ret_sleep_ns = until_calm(s, load);
 			if (!make_do(s, now, load))
 				return false;
@@ -223,6 +247,7 @@ bool lift_schedule_begin(struct lift_schedule *s, uint64_t now, uint64_t cpu_ns,
 	}
 	s->pass++;
 	s->pass_cpu = cpu_ns;
+	s->look_again = false;
 	return true;
 }
 
@@ -241,7 +266,10 @@ static void set_window(
 	/* It does not fit any more. */
 	if (s->window_ns > most)
 		s->window_ns = most;
-	if (pass->armed < 256)
+	/* Settled, samples are few and small, and are to be compared with others as long. */
+	if (s->pace == LIFT_PACE_SETTLED)
+		low /= 2;
+	if (pass->armed < 256 || pass->doubtful)
 		return;
 	/* What is used anyway need not be told apart if it fits. */
 	if (used > high && load->capacity < all) {
@@ -380,6 +408,9 @@ void lift_schedule_end(
 		s->next_now = now + s->period_ns - s->window_ns;
 	else
 		s->next_now = now + (pass->fits && hurry ? 0 : s->window_ns);
+	s->look_again = s->pace == LIFT_PACE_SETTLED && pass->doubtful;
+	if (s->look_again && s->next_now > now + LIFT_PERIOD_FULL_NS)
+		s->next_now = now + LIFT_PERIOD_FULL_NS;
 }
 
 void lift_schedule_kick(struct lift_schedule *s)

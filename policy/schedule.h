@@ -69,6 +69,7 @@ struct lift_pass {
 	bool searching; /* it is not known yet what is hot: not to be rare */
 	bool blurred;   /* set by lift_schedule_end(): so long a sample that all looks used */
 	bool surprised; /* the samples were not what was expected */
+	bool doubtful;  /* they may not have been: the next ones are to tell soon */
 	bool fits;      /* fast nodes have room for all that is on slow ones */
 };
 
@@ -80,6 +81,7 @@ struct lift_schedule {
 	uint64_t last_cpu;
 	uint64_t pass_cpu;   /* used when the last pass began */
 	uint64_t next_now;   /* when the next pass is due */
+	uint32_t use_ppm;    /* of one CPU that the program has used lately */
 	uint64_t period_ns;  /* from one to the next */
 	uint64_t window_ns;  /* from arming to collecting */
 	int64_t bank_ns;     /* CPU time saved up; negative: owed */
@@ -92,6 +94,7 @@ struct lift_schedule {
 	/* What was spent for what the costs foretell, by pace, of 256: small pieces take longer. 0:
 	 * not known. */
 	uint32_t dear[LIFT_PACE_MAX];
+	bool look_again;   /* the next pass is to tell whether something has changed */
 	bool want_victims; /* the next pass has to find cold pages on fast nodes */
 	uint64_t spent_ns; /* in all */
 	uint64_t fault_ns; /* the part that the program took, in all */

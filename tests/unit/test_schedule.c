@@ -193,6 +193,82 @@ Test(schedule, a_surprise_brings_back_full_pace)
 	cr_assert(s.want_victims);
 }
 
+/* In which of the next 60 s the next pass begins; 60: in none. */
+static unsigned next_in(struct lift_schedule *s, uint64_t now, uint64_t cpu, unsigned cpu_pct)
+{
+	uint64_t sleep;
+
+	for (unsigned t = 0; t < 60; t++) {
+		now += S;
+		cpu += S * cpu_pct / 100;
+		if (lift_schedule_begin(s, now, cpu, LIFT_GIB, &load, &sleep))
+			return t;
+	}
+	return 60;
+}
+
+Test(schedule, what_may_be_a_change_is_looked_at_again_soon)
+{
+	struct lift_pass quiet = {.est_accessed = 8000};
+	struct lift_pass odd = {.armed = 2000, .est_accessed = 90000, .doubtful = true};
+	struct lift_schedule s;
+	struct lift_schedule poor;
+	uint64_t now = S;
+	uint64_t cpu = 2 * S;
+	uint64_t window_ns;
+
+	lift_schedule_init(&s, &costs, PPM);
+	run(&s, &now, &cpu, 60, 2, &load, quiet);
+	run(&s, &now, &cpu, 120, 2, &load, quiet);
+	cr_assert_eq(s.pace, LIFT_PACE_SETTLED);
+	window_ns = s.window_ns;
+	lift_schedule_end(&s, now, &quiet, &load);
+	s.calm_ns = 0;
+	poor = s;
+	cr_assert_gt(next_in(&poor, now, cpu, 2), 3);
+	lift_schedule_end(&s, now, &odd, &load);
+	cr_assert_eq(s.pace, LIFT_PACE_SETTLED);
+	cr_assert_eq(s.window_ns, window_ns);
+	/* The budget is kept all the same. */
+	poor = s;
+	poor.bank_ns = -10 * (int64_t)S;
+	cr_assert_gt(next_in(&poor, now, cpu, 2), 3);
+	cr_assert_leq(next_in(&s, now, cpu, 2), 1);
+	/* Once. */
+	quiet.armed = 2000;
+	lift_schedule_end(&s, now, &quiet, &load);
+	cr_assert_gt(next_in(&s, now, cpu, 2), 3);
+}
+
+Test(schedule, who_waits_for_cpu_time_sleeps_as_long_as_that_takes)
+{
+	struct lift_pass quiet = {.est_accessed = 8000};
+	struct lift_schedule s;
+	uint64_t now = S;
+	uint64_t cpu = 2 * S;
+	uint64_t end;
+	unsigned asked = 0;
+	unsigned passes = 0;
+
+	lift_schedule_init(&s, &costs, PPM);
+	run(&s, &now, &cpu, 120, 2, &load, quiet);
+	cr_assert_eq(s.pace, LIFT_PACE_SETTLED);
+	for (end = now + 300 * S; now < end; asked++) {
+		uint64_t sleep = S;
+
+		if (lift_schedule_begin(&s, now, cpu, LIFT_GIB, &load, &sleep)) {
+			quiet.armed = (load.slow_pages >> s.slow_shift) +
+				      (load.fast_pages >> s.fast_shift);
+			lift_schedule_end(&s, now, &quiet, &load);
+			passes++;
+		}
+		now += sleep;
+		cpu += sleep / 50;
+	}
+	cr_assert_gt(passes, 5);
+	cr_assert_leq(asked, passes * 4, "%u for %u passes", asked, passes);
+}
+
 /* Passes in @seconds at full pace in which @paying trades would pay. */
 static unsigned hurried(uint32_t budget_ppm, uint64_t paying, unsigned seconds)
 {
