@@ -9,7 +9,7 @@ class Contender:
     """How the program is started, and what root does before."""
 
     def __init__(self, name, about, prefix='', ready='', switch='', env=None, late=True,
-                 everything_fast=False, needs=(), libraries=(), own=(), by_counts=False):
+                 everything_fast=False, needs=(), libraries=(), own=(), by_counts=False, only=()):
         self.name = name
         self.about = about
         self.prefix = prefix            # words before the program's; of %(...)s those of start() are there
@@ -22,6 +22,7 @@ class Contender:
         self.libraries = libraries      # and shared libraries, with their packages
         self.own = own                  # files of the lab
         self.by_counts = by_counts      # placed by what a run before has counted, see onerun.py
+        self.only = only                # workloads; (): all
 
     def start(self, settings, workload, folder=workloads.FOLDER):
         """Words, for a shell, that go before the program's own. In the folder are the lab's programs."""
@@ -82,6 +83,10 @@ CONTENDERS = [
     Contender('oracle', 'the hottest pages that fit are on fast nodes from the beginning, and stay there',
               by_counts=True),
     Contender('fast', 'fast nodes that hold all of it: the limit', late=False, everything_fast=True),
+] + [
+    Contender('window-' + window, 'as numalift, and promotes %s in advance' % about, only=('scan', 'sb-ranges'),
+              env={'NUMALIFT_PROMOTE': 'on', 'NUMALIFT_WINDOW': window})
+    for window, about in (('0', 'nothing'), ('16K', 'always 16 KiB'))
 ] + [
     Contender('numalift-' + sampler.replace('+', '-'), 'preloaded, sampler ' + sampler,
               env={'NUMALIFT_PROMOTE': 'on', 'NUMALIFT_SAMPLER': sampler})

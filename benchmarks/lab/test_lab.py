@@ -658,7 +658,9 @@ def check_rows(t):
     t.same(same, [], 'it asks servers less')
     t.same(main.left_out(main.options(['--quick', '--contender', 'fast']), workloads.WORKLOADS, peers), (set(), []),
            'but not what was asked for')
-    t.same(main.left_out(main.options([]), workloads.WORKLOADS, peers), (set(), []), 'and a full one nothing')
+    without, _ = main.left_out(main.options([]), workloads.WORKLOADS, peers)
+    t.same({c for _, c in without}, {c.name for c in peers if c.only}, 'and a full one what is for some loads alone')
+    t.holds(('scan', 'window-0') not in without and ('hot', 'window-0') in without, 'but not for these', without)
     t.same(main.call_of(['--quick', '--out', '/a', '--publish=b', '--rounds', '3', '--again']),
            'benchmarks/run --quick --rounds 3', 'a call is shown without places')
 

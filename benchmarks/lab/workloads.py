@@ -129,13 +129,14 @@ class Tierload(Workload):
     own = ('tierload',)
     places_itself = True
 
-    def __init__(self, name, about, size, room, options, passes=40):
+    def __init__(self, name, about, size, room, options, passes=40, percent=100):
         super().__init__(name, about, size, room, passes)
         self.options = options
+        self.percent = percent      # of the accesses that the others have in a pass
 
     def steps(self, start, settings, seed):
         options = self.common(settings) + [
-            '--size', str(self.size), '--accesses', str(settings.accesses), '--seed', str(seed),
+            '--size', str(self.size), '--accesses', str(settings.accesses * self.percent // 100), '--seed', str(seed),
             '--fast', FAST, '--pin'] + self.options
         return TIERLOAD % {'folder': FOLDER, 'start': start, 'options': shlex.join(options)}
 
@@ -272,20 +273,24 @@ class Memcaslap(ByProgram):
     programs = ('memcached', 'memcaslap')
     guest_mib = 20
     figures = ('gets=cmd_get: ', 'sets=cmd_set: ', 'misses=get_misses: ')
-    accesses = 6000
+    accesses = 3000
     ADDRESS = '127.0.0.1:11211'
-    CONFIGURATION = r'key\n16 16 1\nvalue\n8192 8192 1\ncmd\n0 0.5\n1 0.5\n'
+    CONFIGURATION = r'key\n16 16 1\nvalue\n16384 16384 1\ncmd\n0 0.5\n1 0.5\n'
 
     def server(self):
         return ['memcached', '-l', self.ADDRESS, '-U', '0', '-m', '150', '-t', '1']
 
-    def asking(self, settings, seed, number=accesses):
-        return ['memcaslap', '-s', self.ADDRESS, '-F', 'caslap', '-T', '1', '-c', '8', '-w', '2k', '-x',
+    def words_for(self, number, connections):
+        return ['memcaslap', '-s', self.ADDRESS, '-F', 'caslap', '-T', '1', '-c', str(connections), '-w', '1k', '-x',
                 str(number)]
+
+    def asking(self, settings, seed):
+        # to prepare keys for as many as the fill has would take longer than to ask for some of them
+        return self.words_for(self.accesses, 2)
 
     def fill(self, settings, seed):
         # half of it are sets
-        once = shlex.join(self.asking(settings, seed, 38000)) + ' > /dev/null'
+        once = shlex.join(self.words_for(19000, 8)) + ' > /dev/null'
         ready = 'until nc 127.0.0.1 11211 < /dev/null 2> /dev/null; do usleep 100000; done'
         return "printf '%s' > caslap && %s && %s" % (self.CONFIGURATION, ready, once)
 
@@ -373,10 +378,12 @@ WORKLOADS = [
     Tierload('stretches', 'the same in stretches of 2 MiB', 192, 105, ['--hot', '40', '--run', '2048']),
     Tierload('zipf', 'runs of 32 KiB by Zipf 0.99 over all of it', 192, 105,
              ['--hot', '192', '--share', '100', '--zipf', '0.99']),
+    # So few that a sample sees no more than a part of what is hot: what it is like is to be guessed.
     Tierload('scan', 'ranges of 32 KiB are walked, 95 % of them in hot runs of 1 MiB', 192, 105,
-             ['--hot', '40', '--run', '1024', '--scan', '32']),
+             ['--hot', '40', '--run', '1024', '--scan', '32'], passes=80, percent=30),
+    # So many that it is no idle program, in which a change would be looked for rarely.
     Tierload('moving', 'the hot set moves after 50 passes', 192, 105,
-             ['--hot', '40', '--run', '32', '--move', '50'], passes=100),
+             ['--hot', '40', '--run', '32', '--move', '50'], passes=100, percent=400),
     Tierload('wide', 'a hot set larger than the fast nodes', 192, 70, ['--hot', '110', '--run', '32']),
     Tierload('uniform', 'all pages alike: there is nothing to gain', 192, 105, ['--hot', '0']),
     Tierload('writes', 'as hot, and every fifth access writes', 192, 105,
@@ -386,7 +393,7 @@ WORKLOADS = [
     Tierload('heap', 'as hot, in blocks of 256 KiB from malloc', 192, 105,
              ['--hot', '40', '--run', '32', '--alloc', 'malloc', '--block', '256']),
     Tierload('gups', 'updates at random, of a hot set that moves after 50 passes', 192, 105,
-             ['--hot', '40', '--run', '32', '--move', '50', '--writes', '100', '--update'], passes=100),
+             ['--hot', '40', '--run', '32', '--move', '50', '--writes', '100', '--update'], passes=100, percent=400),
     Tierload('gups-uniform', 'updates at random, of all pages alike', 192, 105,
              ['--hot', '0', '--writes', '100', '--update']),
     Tierload('gups-walk', 'updates of a word of each line, one after the other', 192, 105,
