@@ -129,6 +129,13 @@ static bool some(const uint64_t *map)
 	return false;
 }
 
+/* What the headroom leaves. */
+static uint64_t room_on(const struct lift_promote_node *n)
+{
+	return n->usable && n->free_pages > n->headroom_pages ? n->free_pages - n->headroom_pages
+							      : 0;
+}
+
 /* What the machine looks like now. Room is what the headroom and the limit leave. */
 static void read_slots(struct lift_promote *p, const struct lift_promote_now *now)
 {
@@ -139,14 +146,14 @@ static void read_slots(struct lift_promote *p, const struct lift_promote_now *no
 	uint64_t slow = 0;
 	uint64_t room = 0;
 
+	p->nodes_ns = now->nodes_ns;
 	p->nr_slots = now->nr_nodes < LIFT_SLOTS ? now->nr_nodes : LIFT_SLOTS;
 	for (unsigned i = 0; i < p->nr_slots; i++) {
 		const struct lift_promote_node *n = &now->node[i];
 		struct lift_slot *s = &p->slot[i];
 
-		*s = (struct lift_slot){.node = n->node, .fast = n->fast, .usable = n->usable};
-		if (n->usable && n->free_pages > n->headroom_pages)
-			s->room = n->free_pages - n->headroom_pages;
+		*s = (struct lift_slot){
+			.node = n->node, .fast = n->fast, .usable = n->usable, .room = room_on(n)};
 		if (n->fast) {
 			fast |= UINT64_C(1) << i;
 			if (s->room > left)
@@ -174,6 +181,23 @@ static void take_census(struct lift_promote *p)
 	p->stats.fast_pages = census->nr_fast;
 	p->stats.cooling_pages = census->cooling;
 	p->stats.stuck_pages = census->nr_stuck;
+}
+
+/*
+ * Others allocate while pages are moved, and a kernel that finds nothing when it moves a page
+ * complains. Only less: what a node refused in this pass is not tried again.
+ */
+static void look_for_room_again(struct lift_promote *p, const struct lift_promote_now *now)
+{
+	if (now->nodes_ns == p->nodes_ns)
+		return;
+	p->nodes_ns = now->nodes_ns;
+	for (unsigned i = 0; i < p->nr_slots && i < now->nr_nodes; i++) {
+		uint64_t room = room_on(&now->node[i]);
+
+		if (p->slot[i].room > room)
+			p->slot[i].room = room;
+	}
 }
 
 static bool has_absent(const struct lift_heat *h, const struct lift_chunk *c)
@@ -989,6 +1013,7 @@ enum lift_step lift_promote_step(
 			go(p, MOVE);
 			break;
 		case MOVE:
+			look_for_room_again(p, now);
 			if (lift_moveplan_next(
 				    &p->plan, &p->heat, &p->window, p->slot, p->nr_slots)) {
 				work->batch = &p->plan.batch;

@@ -57,6 +57,7 @@ struct lift_promote_now {
 	uint64_t now_ns;
 	uint64_t cpu_ns;    /* used by the process in all */
 	uint64_t rss_bytes; /* resident */
+	uint64_t nodes_ns;  /* when it was read what is free, which may be before now */
 	unsigned nr_nodes;
 	struct lift_promote_node node[LIFT_SLOTS];
 	uint64_t fast_limit_pages; /* of fast memory that is tracked here; UINT64_MAX: no limit */
@@ -138,6 +139,7 @@ struct lift_promote {
 	uint64_t demoted_at;
 	uint64_t spent_ns; /* of the next pass to end */
 	uint32_t no_guess; /* passes at full pace in which nothing is moved in advance */
+	uint64_t nodes_ns; /* what is free was read then the last time it was looked at */
 	bool suspicious;   /* the last sample was not quite as expected */
 	bool rewindowed;   /* samples have another length than before */
 	/*

@@ -407,6 +407,7 @@ static void read_nodes(uint64_t now_ns)
 			w.now.node[i].usable = lift_nodeset_test(&allowed, w.now.node[i].node);
 		(void)lift_home_update(&w.home);
 	}
+	w.now.nodes_ns = now_ns;
 	for (unsigned i = 0; i < w.now.nr_nodes; i++) {
 		struct lift_promote_node *n = &w.now.node[i];
 		uint64_t free_bytes = 0;

@@ -73,6 +73,8 @@ static int do_move(void *ctx, const uintptr_t *pages, size_t nr, int node, int *
 		ret_status[i] =
 			i < end ? move_page(m, page_at(m, pages[i]), (unsigned)to) : -EAGAIN;
 	m->cost_ns += end * m->costs.move;
+	if (to >= 0)
+		m->node[to].used += m->others_take;
 	return rc;
 }
 

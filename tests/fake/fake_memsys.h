@@ -58,6 +58,9 @@ struct fake_memsys {
 	unsigned fail_move;
 	int fail_rc;
 
+	/* So many pages of the node are taken by somebody else after each move to it. */
+	uint64_t others_take;
+
 	/* Sums since the start. */
 	uint64_t accesses[FAKE_NODES];
 	uint64_t armed;

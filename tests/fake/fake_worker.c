@@ -74,6 +74,7 @@ static void read_machine(const struct fake_worker *w, struct lift_promote_now *n
 	now->now_ns = m->sys.now(m->sys.ctx);
 	now->cpu_ns = m->cpu_ns;
 	now->fast_limit_pages = w->fast_limit_pages;
+	now->nodes_ns = w->steps + 1; /* anew in each step */
 	now->nr_nodes = m->nr_nodes;
 	for (unsigned i = 0; i < m->nr_nodes; i++) {
 		uint64_t free_bytes = 0;

@@ -751,6 +751,26 @@ Test(promote_sim, nodes_fill_and_go, .timeout = 300)
 	stop(&s);
 }
 
+/* There is room for all, and then somebody else takes it while pages are moved. */
+Test(promote_sim, room_that_others_take_is_not_asked_for, .timeout = 300)
+{
+	static struct sim s;
+
+	start(&s, 8, 1);
+	set_program(&s.p, HOT_RUNS);
+	s.m.node[0].used = s.m.node[0].pages; /* all goes to the slow node */
+	touch_and_track(&s);
+	s.m.node[0].used = 0;
+	s.w.headroom_pages = FAST_PAGES / 4;
+	s.m.others_take = 512;
+	fake_worker_run(&s.w, 30 * S);
+	cr_expect_gt(s.w.promote.stats.moves.promoted, FAST_PAGES / 4);
+	cr_expect_eq(s.w.promote.stats.moves.full, 0, "%lu",
+		(unsigned long)s.w.promote.stats.moves.full);
+	s.m.others_take = 0;
+	stop(&s);
+}
+
 /* Calls that fail now and then, for every reason. */
 Test(promote_sim, calls_that_fail, .timeout = 300)
 {
