@@ -58,6 +58,10 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
 /* Where all fits, so much of a region used counts as all of it: nothing is to be told apart. */
 #define FITS_SHARE 8
 
+/* Room for all is what leaves so much of it, and so many pages, free. */
+#define ROOMY_SHARE 8
+#define ROOMY_PAGES 1024
+
 /* Samples of a chunk without anything in use, for each halving of the share that is looked at. */
 #define QUIET_SAMPLES 4
 #define QUIET_SHIFT_MAX 3
@@ -136,6 +140,17 @@ static uint64_t room_on(const struct lift_promote_node *n)
 							      : 0;
 }
 
+/*
+ * Pages on fast nodes are sampled to find out which ones make way. Where there is room for all, and
+ * some more, none has to. Who looks at everything anyway does so for free.
+ */
+static bool nothing_makes_way(const struct lift_promote *p, uint64_t room)
+{
+	uint64_t more = p->load.slow_only ? 0 : p->load.slow_pages / ROOMY_SHARE + ROOMY_PAGES;
+
+	return p->grain == 1 && p->load.slow_pages + more <= room;
+}
+
 /* What the machine looks like now. Room is what the headroom and the limit leave. */
 static void read_slots(struct lift_promote *p, const struct lift_promote_now *now)
 {
@@ -166,6 +181,9 @@ static void read_slots(struct lift_promote *p, const struct lift_promote_now *no
 	}
 	lift_heat_set_tiers(&p->heat, fast, slow);
 	p->load.capacity = ours + room < limit ? ours + room : limit;
+	room = p->load.capacity > ours ? p->load.capacity - ours : 0;
+	p->load.fits = p->load.slow_pages <= room;
+	p->load.slow_only = p->writes_only || nothing_makes_way(p, room);
 	/* Nothing will be moved; samples should tell the busier half from the other. */
 	if (p->track_only && p->load.capacity == 0)
 		p->load.capacity = (p->load.slow_pages + ours) / 2;
@@ -323,7 +341,7 @@ static void choose(struct lift_promote *p, uint32_t n)
 	if (s->pace == LIFT_PACE_FULL)
 		slow_shift += quiet < QUIET_SHIFT_MAX ? quiet : QUIET_SHIFT_MAX;
 	slow = lift_schedule_parts(s->pass, n, slow_shift);
-	fast = p->writes_only ? 0 : lift_schedule_parts(s->pass, n, s->fast_shift);
+	fast = p->load.slow_only ? 0 : lift_schedule_parts(s->pass, n, s->fast_shift);
 	if (c->flags & LIFT_CHUNK_HUGE) {
 		slow = slow & 1 ? UINT16_MAX : 0;
 		fast = fast & 1 ? UINT16_MAX : 0;
@@ -813,11 +831,10 @@ static void plan(struct lift_promote *p, const struct lift_promote_now *now)
 		earned = (p->window.hit - p->window.wrong * 2) * GUESS_SHARE;
 	if (room > max)
 		max = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
-	p->fits = p->pass.fits = census->nr_slow <= room;
-	if (p->hold > 0 && !p->fits)
+	if (p->hold > 0 && !p->load.fits)
 		max = 0;
 	/* In so long a sample more looks hot than fits, and what comes up now stays. */
-	if (p->writes_only && !p->fits && p->pass.est_accessed > p->load.capacity)
+	if (p->writes_only && !p->load.fits && p->pass.est_accessed > p->load.capacity)
 		max = 0;
 	if (p->window.fixed)
 		/* The user's word stands for what could be learned. */
@@ -885,12 +902,15 @@ static bool much_changed(uint64_t now, uint64_t before)
 	return d * CHANGE_SHARE > before;
 }
 
-/* Memory or nodes have come or gone: there is something to do, whatever the samples say. */
+/* Memory, nodes or room have come or gone: there is something to do, whatever the samples say. */
 static void notice(struct lift_promote *p)
 {
 	uint64_t pages = p->load.slow_pages + p->load.fast_pages;
 
-	if (!much_changed(pages, p->known_pages) &&
+	/* What has not been looked at for long is to be known before it is judged. */
+	bool blind = p->one_sided && !p->load.slow_only;
+
+	if (!blind && !much_changed(pages, p->known_pages) &&
 		!much_changed(p->load.capacity, p->known_capacity))
 		return;
 	if (p->grain > 1 && pages > p->known_pages && much_changed(pages, p->known_pages))
@@ -912,6 +932,7 @@ static bool begin(
 		return false;
 	memset(&p->pass, 0, sizeof(p->pass));
 	p->summed = 0;
+	p->one_sided = p->load.slow_only;
 	doubt(p, now->rss_bytes);
 	return true;
 }
@@ -1110,7 +1131,7 @@ void lift_promote_summed(struct lift_promote *p, struct lift_range r, uint64_t a
 	uint64_t resident_bytes)
 {
 	p->summed += accessed_bytes >> LIFT_PAGE_SHIFT;
-	if (p->fits)
+	if (p->load.fits)
 		accessed_bytes *= FITS_SHARE;
 	if (accessed_bytes == 0 || accessed_bytes >= resident_bytes) {
 		lift_promote_sampled(p, r, accessed_bytes != 0);

@@ -149,7 +149,7 @@ struct lift_promote {
 	 */
 	uint32_t hold;
 	uint64_t summed; /* pages used in the sample, as far as sums tell */
-	bool fits;       /* fast nodes have room for all there is on slow ones */
+	bool one_sided;  /* the last pass has left pages on fast nodes out */
 	/* Pages that a sampler tells one thing about: so many are one observation. At least 1. */
 	uint32_t grain;
 	/*

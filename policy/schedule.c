@@ -121,7 +121,9 @@ static uint64_t predict_cost(const struct lift_schedule *s, const struct lift_lo
 	if (s->costs.whole_ns)
 		return (load->slow_pages + load->fast_pages) * s->costs.whole_ns;
 	return sampling_cost(s, load->slow_pages >> s->slow_shift, load->slow_p) +
-	       sampling_cost(s, load->fast_pages >> s->fast_shift, load->fast_p);
+	       (load->slow_only
+			       ? 0
+			       : sampling_cost(s, load->fast_pages >> s->fast_shift, load->fast_p));
 }
 
 /* Before a pass that cannot be made smaller; what takes more than can be saved up is owed. */
@@ -260,7 +262,7 @@ static void set_window(
 	uint64_t used = pass->est_accessed;
 	uint64_t high = load->capacity * 11 / 10;
 	uint64_t low = load->capacity * 9 / 20;
-	uint64_t most = whole || pass->fits ? WINDOW_LONG_MAX_NS : WINDOW_MAX_NS;
+	uint64_t most = whole || load->fits ? WINDOW_LONG_MAX_NS : WINDOW_MAX_NS;
 	unsigned times = 2;
 
 	/* It does not fit any more. */
@@ -407,7 +409,7 @@ void lift_schedule_end(
 	if (s->window_ns * 2 < s->period_ns)
 		s->next_now = now + s->period_ns - s->window_ns;
 	else
-		s->next_now = now + (pass->fits && hurry ? 0 : s->window_ns);
+		s->next_now = now + (load->fits && hurry ? 0 : s->window_ns);
 	s->look_again = s->pace == LIFT_PACE_SETTLED && pass->doubtful;
 	if (s->look_again && s->next_now > now + LIFT_PERIOD_FULL_NS)
 		s->next_now = now + LIFT_PERIOD_FULL_NS;

@@ -50,6 +50,8 @@ struct lift_load {
 	uint64_t capacity; /* pages that fast nodes can hold */
 	uint32_t slow_p;   /* chance of a page to be found accessed, of 4096 */
 	uint32_t fast_p;
+	bool fits;      /* fast nodes have room for all that is on slow ones */
+	bool slow_only; /* pages on fast nodes are not sampled */
 };
 
 /* What a pass was, for lift_schedule_end(). */
@@ -70,7 +72,6 @@ struct lift_pass {
 	bool blurred;   /* set by lift_schedule_end(): so long a sample that all looks used */
 	bool surprised; /* the samples were not what was expected */
 	bool doubtful;  /* they may not have been: the next ones are to tell soon */
-	bool fits;      /* fast nodes have room for all that is on slow ones */
 };
 
 struct lift_schedule {

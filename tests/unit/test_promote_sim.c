@@ -751,16 +751,70 @@ Test(promote_sim, nodes_fill_and_go, .timeout = 300)
 	stop(&s);
 }
 
+/* All of it on the slow node, and the fast one free. */
+static void start_slow(struct sim *s, uint64_t fast_pages)
+{
+	start(s, 8, 1);
+	set_program(&s->p, HOT_RUNS);
+	s->m.node[0].pages = 0;
+	touch_and_track(s);
+	s->m.node[0].pages = fast_pages;
+}
+
+Test(promote_sim, where_all_fits_fast_pages_are_left_alone, .timeout = 300)
+{
+	static struct sim s;
+	uint64_t faults;
+
+	start_slow(&s, 2 * ALL_PAGES);
+	/* So that something is left to be looked at. */
+	for (uint32_t i = 0; i < ALL_PAGES; i += 64)
+		fake_memsys_refuse(&s.m, i, -EBUSY, UINT16_MAX);
+	fake_worker_run(&s.w, 60 * S);
+	look(&s);
+	faults = s.m.faults;
+	fake_worker_run(&s.w, 60 * S);
+	faults = s.m.faults - faults;
+	fprintf(stderr, "# all fits: %lu faults in a minute\n", (unsigned long)faults);
+	cr_expect_gt(look(&s).share, 0.95);
+	cr_expect_leq(faults, ALL_PAGES / 64);
+	stop(&s);
+}
+
+/* Then it has to be found out what on fast nodes makes way. */
+Test(promote_sim, what_fits_grows, .timeout = 300)
+{
+	static struct sim s;
+	uint32_t some = FAST_PAGES * 3 / 4;
+	struct lift_range rest;
+	double share;
+
+	start_slow(&s, FAST_PAGES);
+	rest = (struct lift_range){s.m.base + some * FAKE_PAGE, s.m.base + ALL_PAGES * FAKE_PAGE};
+	fake_memsys_discard(&s.m, some, ALL_PAGES);
+	lift_promote_forget(&s.w.promote, rest);
+	fake_worker_run(&s.w, 60 * S);
+	look(&s);
+	fake_worker_run(&s.w, 10 * S);
+	cr_expect_gt(look(&s).share, 0.99);
+
+	fake_memsys_touch(&s.m, some, ALL_PAGES);
+	lift_promote_add(&s.w.promote, rest);
+	fake_worker_run(&s.w, 60 * S);
+	look(&s);
+	fake_worker_run(&s.w, 60 * S);
+	share = look(&s).share;
+	fprintf(stderr, "# what fits grows to three times as much: %.1f %%\n", 100 * share);
+	cr_expect_gt(share, 0.9 * fake_program_best(&s.p, FAST_PAGES));
+	stop(&s);
+}
+
 /* There is room for all, and then somebody else takes it while pages are moved. */
 Test(promote_sim, room_that_others_take_is_not_asked_for, .timeout = 300)
 {
 	static struct sim s;
 
-	start(&s, 8, 1);
-	set_program(&s.p, HOT_RUNS);
-	s.m.node[0].used = s.m.node[0].pages; /* all goes to the slow node */
-	touch_and_track(&s);
-	s.m.node[0].used = 0;
+	start_slow(&s, FAST_PAGES);
 	s.w.headroom_pages = FAST_PAGES / 4;
 	s.m.others_take = 512;
 	fake_worker_run(&s.w, 30 * S);

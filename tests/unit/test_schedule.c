@@ -318,7 +318,9 @@ Test(schedule, the_sample_is_as_long_as_the_fast_nodes_are_large)
 {
 	struct lift_schedule s;
 	struct lift_pass pass = {.armed = 10000};
+	struct lift_load roomy = load;
 
+	roomy.fits = true;
 	lift_schedule_init(&s, &costs, PPM);
 	/* Accessed in proportion to time, until it fits. */
 	for (unsigned i = 0; i < 12; i++) {
@@ -333,11 +335,10 @@ Test(schedule, the_sample_is_as_long_as_the_fast_nodes_are_large)
 		lift_schedule_end(&s, S, &pass, &load);
 	cr_assert_leq(s.window_ns, LIFT_PERIOD_MIN_NS / 2);
 	/* Longer where all fits, and as before when it does not any more. */
-	pass.fits = pass.active = true;
+	pass.active = true;
 	for (unsigned i = 0; i < 20; i++)
-		lift_schedule_end(&s, S, &pass, &load);
+		lift_schedule_end(&s, S, &pass, &roomy);
 	cr_assert(s.window_ns > S && s.window_ns <= 2 * S);
-	pass.fits = false;
 	lift_schedule_end(&s, S, &pass, &load);
 	cr_assert_leq(s.window_ns, S / 2);
 	pass.est_accessed = 1 << 30;
