@@ -204,9 +204,11 @@ class Server(Workload):
     """A program that others talk to: filled while the fast nodes are full."""
 
     in_turn = True
-    # In a guest a CPU that sleeps is slow to wake: one thread and its client, which wait for each other, share one.
-    together = True
-    clients_aside = False   # they are with the helpers
+    # Where clients are in a guest, in which a CPU that sleeps is slow to wake:
+    TOGETHER = 'together'   # with the server's one thread, as they wait for each other
+    ASIDE = 'aside'         # with the helpers, as to start them takes longer than what they ask for
+    ANYWHERE = 'anywhere'
+    clients = TOGETHER
 
     def server(self):
         raise NotImplementedError
@@ -219,11 +221,9 @@ class Server(Workload):
         raise NotImplementedError
 
     def steps(self, start, settings, seed):
-        together = aside = ''
-        if self.together and settings.guest:
-            together = 'taskset -p %x $$ > /dev/null' % (1 << CPUS[0])
-        if self.clients_aside and settings.guest:
-            aside = 'taskset %x ' % (1 << HELPERS)
+        clients = self.clients if settings.guest else self.ANYWHERE
+        together = 'taskset -p %x $$ > /dev/null' % (1 << CPUS[0]) if clients == self.TOGETHER else ''
+        aside = 'taskset %x ' % (1 << HELPERS) if clients == self.ASIDE else ''
         return SERVER % {'start': start, 'server': shlex.join(self.server()), 'fill': self.fill(settings, seed),
                          'together': together, 'aside': aside, 'passes': self.load(settings, seed)}
 
@@ -237,7 +237,7 @@ class Memcached(Server):
         self.keys = ['%s/mcpasses' % FOLDER, '--socket', SOCKET, '--keys', str(keys), '--bytes', str(value_bytes)]
         self.options = list(options)
         self.threads = threads
-        self.together = threads == 1
+        self.clients = self.TOGETHER if threads == 1 else self.ANYWHERE
 
     def server(self):
         return ['memcached', '-s', SOCKET, '-m', str(max(1024, 2 * self.size)), '-t', str(self.threads)]
@@ -322,8 +322,7 @@ class MariaDB(ByProgram):
 
     programs = ('mariadb', 'sysbench')
     own = ('passes',)
-    together = False
-    clients_aside = True    # to start them takes longer than what they ask for
+    clients = Server.ASIDE
     figures = ('events=total number of events: ', 'queries=total: ', 'errors=ignored errors: ',
                'p95_ms=95th percentile: ')
     guest_mib = 90
