@@ -37,6 +37,28 @@ class Kernel:
         self.release = release
         self.modules = modules
 
+    def bootable(self):
+        """The image as QEMU gets it: unpacked, where that can be done and kept.
+
+        An emulated CPU takes as long to unpack a kernel as to start it.
+        """
+        plain = os.path.join(os.path.dirname(self.image), "vmlinux")
+        if os.path.isfile(plain):
+            return plain
+        if not self.image.startswith(os.path.join(os.path.realpath(cache_dir()), "")):
+            return self.image
+        try:
+            data = _unpacked(self.image)
+            if data is None:
+                return self.image
+            with tempfile.NamedTemporaryFile(dir=os.path.dirname(plain), delete=False) as f:
+                f.write(data)
+            os.chmod(f.name, 0o644)
+            os.rename(f.name, plain)    # another call may do the same
+            return plain
+        except OSError:
+            return self.image
+
     def module_files(self, names):
         """Contents of the named modules and what they need, in loading order; [(name, bytes)].
 
@@ -81,6 +103,37 @@ def _read_module(path):
             raise GuestError("%s needs zstd: apt-get install zstd" % path) from None
     with open(path, "rb") as f:
         return f.read()
+
+
+# Of what a bzImage holds: how it begins, and what unpacks it.
+PACKED = ((b"\x28\xb5\x2f\xfd", ["zstd", "-dcq"]), (b"\x02\x21\x4c\x18", ["lz4", "-dcq"]),
+          (b"\xfd7zXZ\0", ["xz", "-dcq"]), (b"\x1f\x8b", ["gzip", "-dcq"]))
+# The note by which an ELF file says where it is entered without a boot loader (CONFIG_PVH).
+ENTRY = re.compile(rb"\x04\0\0\0[\x04\x08]\0\0\0\x12\0\0\0Xen\0")
+
+
+def _unpacked(path):
+    """The ELF file in a bzImage (Documentation/arch/x86/boot.rst).
+
+    None: it cannot be had, or not be started.
+    """
+    with open(path, "rb") as f:
+        data = f.read()
+    if int.from_bytes(data[0x206:0x208], "little") < 0x208:
+        return None
+    start = ((data[0x1f1] or 4) + 1) * 512 + int.from_bytes(data[0x248:0x24c], "little")
+    packed = data[start:start + int.from_bytes(data[0x24c:0x250], "little")]
+    size = int.from_bytes(packed[-4:], "little")    # behind the packed data; of gzip it is its own
+    for magic, command in PACKED:
+        if packed.startswith(magic):
+            try:
+                done = subprocess.run(command, input=packed if magic[0] == 0x1f else packed[:-4],
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            except FileNotFoundError:
+                return None
+            ok = done.returncode == 0 and len(done.stdout) == size and ENTRY.search(done.stdout)
+            return done.stdout if ok else None
+    return None
 
 
 def find(name, say=lambda text: None):
