@@ -979,6 +979,11 @@ static void measure_sample(struct lift_promote *p, const struct lift_promote_now
 	p->took_ns = used < clock ? used : clock;
 }
 
+bool lift_promote_asks_cpu(const struct lift_promote *p)
+{
+	return p->phase != ARM && p->phase != COLLECT && p->phase != RELEASE;
+}
+
 bool lift_promote_sampling(const struct lift_promote *p)
 {
 	return p->phase == WINDOW;

@@ -55,7 +55,7 @@ struct lift_promote_node {
 /* How things stand; read at each step, so it may change from one to the next. */
 struct lift_promote_now {
 	uint64_t now_ns;
-	uint64_t cpu_ns;    /* used by the process in all */
+	uint64_t cpu_ns;    /* used by the process in all, see lift_promote_asks_cpu() */
 	uint64_t rss_bytes; /* resident */
 	uint64_t nodes_ns;  /* when it was read what is free, which may be before now */
 	unsigned nr_nodes;
@@ -178,6 +178,12 @@ void lift_promote_restart(struct lift_promote *p);
 /* The next thing to do, in *work. */
 enum lift_step lift_promote_step(
 	struct lift_promote *p, const struct lift_promote_now *now, struct lift_work *work);
+
+/*
+ * The next step looks at how much the program has used. Within a pass it may be as of the step
+ * before: a kernel goes through all threads to tell.
+ */
+bool lift_promote_asks_cpu(const struct lift_promote *p);
 
 /* The sleep that was asked for last is a sample. */
 bool lift_promote_sampling(const struct lift_promote *p);

@@ -172,6 +172,8 @@ static bool sleep_sample(uint64_t ns, uint64_t cpu_ns)
 	const uint64_t least = 5 * MS;
 	const uint64_t most = 250 * MS;
 	uint64_t enough = cpu_ns - cpu_ns / 8;
+	uint64_t began_at = w.sys->now(w.sys->ctx);
+	uint64_t had = program_cpu_ns();
 
 	for (;;) {
 		uint64_t clock;
@@ -179,9 +181,9 @@ static bool sleep_sample(uint64_t ns, uint64_t cpu_ns)
 
 		if (!sleep_ns(ns))
 			return false;
-		clock = w.sys->now(w.sys->ctx) - w.now.now_ns;
+		clock = w.sys->now(w.sys->ctx) - began_at;
 		used = program_cpu_ns();
-		used = used > w.now.cpu_ns ? used - w.now.cpu_ns : 0;
+		used = used > had ? used - had : 0;
 		if (used >= enough || clock >= SAMPLE_MAX_NS)
 			return true;
 		ns = used ? (enough - used) * (clock / 1024) / (used / 1024 + 1) : most;
@@ -435,7 +437,8 @@ static void read_now(void)
 	uint64_t limit = lift_config_now()->fast_limit_bytes;
 
 	w.now.now_ns = w.sys->now(w.sys->ctx);
-	w.now.cpu_ns = program_cpu_ns();
+	if (lift_promote_asks_cpu(&w.promote))
+		w.now.cpu_ns = program_cpu_ns();
 	/* Some files to read, and there are many steps. */
 	if (w.read_at && w.now.now_ns - w.read_at < READ_EVERY_NS)
 		return;

@@ -66,13 +66,15 @@ void fake_worker_fini(struct fake_worker *w)
 	w->mem = NULL;
 }
 
-static void read_machine(const struct fake_worker *w, struct lift_promote_now *now)
+static void read_machine(struct fake_worker *w, struct lift_promote_now *now)
 {
 	const struct fake_memsys *m = w->m;
 
 	memset(now, 0, sizeof(*now));
 	now->now_ns = m->sys.now(m->sys.ctx);
-	now->cpu_ns = m->cpu_ns;
+	if (lift_promote_asks_cpu(&w->promote))
+		w->cpu_ns = m->cpu_ns;
+	now->cpu_ns = w->cpu_ns;
 	now->fast_limit_pages = w->fast_limit_pages;
 	now->nodes_ns = w->steps + 1; /* anew in each step */
 	now->nr_nodes = m->nr_nodes;

@@ -20,6 +20,7 @@ struct fake_worker {
 	uint64_t fast_nodes; /* by index in m->node[] */
 	uint64_t headroom_pages;
 	uint64_t fast_limit_pages;
+	uint64_t cpu_ns;    /* of the program, when it was asked for last */
 	uint64_t rss_bytes; /* 0: what is resident */
 	uint64_t steps;
 	uint64_t sample_cpu;     /* the sample lasts until the program has used so much, */
