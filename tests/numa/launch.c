@@ -17,6 +17,7 @@
 #include <linux/filter.h>
 #include <linux/mempolicy.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,10 +52,12 @@ static unsigned long free_mib(int node)
 	return kb >> 10;
 }
 
-static void fill(int node, unsigned long left)
+/* True: there was something to fill. */
+static bool fill(int node, unsigned long left)
 {
 	enum { STEP = 4 }; /* MiB */
 	unsigned long mask = 1ul << node;
+	bool filled = false;
 
 	while (free_mib(node) > left) {
 		size_t len = (size_t)STEP << 20;
@@ -64,7 +67,9 @@ static void fill(int node, unsigned long left)
 		if (p == MAP_FAILED || syscall(SYS_mbind, p, len, MPOL_BIND, &mask, 64ul, 0ul))
 			where_die("filling a node");
 		where_touch(p, len, "filling a node");
+		filled = true;
 	}
+	return filled;
 }
 
 static void fill_nodes(const char *spec)
@@ -73,8 +78,13 @@ static void fill_nodes(const char *spec)
 	unsigned long left = colon ? strtoul(colon + 1, NULL, 10) : 0;
 	char *end;
 
-	for (const char *p = spec; p < colon; p = end + 1)
-		fill((int)strtol(p, &end, 10), left);
+	/* What a program before has freed comes back with time: until none does. */
+	for (unsigned quiet = 0; quiet < 3; quiet++) {
+		for (const char *p = spec; p < colon; p = end + 1)
+			if (fill((int)strtol(p, &end, 10), left))
+				quiet = 0;
+		usleep(50000);
+	}
 }
 
 static void deny(const char *how)
