@@ -273,9 +273,9 @@ class Memcaslap(ByProgram):
     programs = ('memcached', 'memcaslap')
     guest_mib = 20
     figures = ('gets=cmd_get: ', 'sets=cmd_set: ', 'misses=get_misses: ')
-    accesses = 3000
+    accesses = 1500
     ADDRESS = '127.0.0.1:11211'
-    CONFIGURATION = r'key\n16 16 1\nvalue\n16384 16384 1\ncmd\n0 0.5\n1 0.5\n'
+    CONFIGURATION = r'key\n16 16 1\nvalue\n32768 32768 1\ncmd\n0 0.5\n1 0.5\n'
 
     def server(self):
         return ['memcached', '-l', self.ADDRESS, '-U', '0', '-m', '150', '-t', '1']
@@ -290,7 +290,7 @@ class Memcaslap(ByProgram):
 
     def fill(self, settings, seed):
         # half of it are sets
-        once = shlex.join(self.words_for(19000, 8)) + ' > /dev/null'
+        once = shlex.join(self.words_for(9500, 8)) + ' > /dev/null'
         ready = 'until nc 127.0.0.1 11211 < /dev/null 2> /dev/null; do usleep 100000; done'
         return "printf '%s' > caslap && %s && %s" % (self.CONFIGURATION, ready, once)
 
@@ -306,8 +306,8 @@ class Redis(ByProgram):
         return ['redis-benchmark', '-s', SOCKET, '-t', what, '-r', str(self.keys), '-n', str(n), '-d',
                 str(self.value_bytes), *more]
 
-    keys = 60000
-    value_bytes = 2500
+    keys = 30000
+    value_bytes = 5000
 
     def fill(self, settings, seed):
         return 'until redis-cli -s %s ping > /dev/null 2>&1; do usleep 100000; done; ' % SOCKET + shlex.join(
@@ -379,10 +379,10 @@ WORKLOADS = [
              ['--hot', '192', '--share', '100', '--zipf', '0.99']),
     # So few that a sample sees no more than a part of what is hot: what it is like is to be guessed.
     Tierload('scan', 'ranges of 32 KiB are walked, 95 % of them in hot runs of 1 MiB', 192, 105,
-             ['--hot', '40', '--run', '1024', '--scan', '32'], passes=80, percent=30),
+             ['--hot', '40', '--run', '1024', '--scan', '32'], passes=60, percent=30),
     # So many that it is no idle program, in which a change would be looked for rarely.
-    Tierload('moving', 'the hot set moves after 50 passes', 192, 105,
-             ['--hot', '40', '--run', '32', '--move', '50'], passes=100, percent=400),
+    Tierload('moving', 'the hot set moves after 40 passes', 192, 105,
+             ['--hot', '40', '--run', '32', '--move', '40'], passes=90, percent=400),
     Tierload('wide', 'a hot set larger than the fast nodes', 192, 70, ['--hot', '110', '--run', '32']),
     Tierload('uniform', 'all pages alike: there is nothing to gain', 192, 105, ['--hot', '0']),
     Tierload('writes', 'as hot, and every fifth access writes', 192, 105,
@@ -391,8 +391,8 @@ WORKLOADS = [
              ['--hot', '40', '--run', '32', '--threads', '2']),
     Tierload('heap', 'as hot, in blocks of 256 KiB from malloc', 192, 105,
              ['--hot', '40', '--run', '32', '--alloc', 'malloc', '--block', '256']),
-    Tierload('gups', 'updates at random, of a hot set that moves after 50 passes', 192, 105,
-             ['--hot', '40', '--run', '32', '--move', '50', '--writes', '100', '--update'], passes=100, percent=400),
+    Tierload('gups', 'updates at random, of a hot set that moves after 40 passes', 192, 105,
+             ['--hot', '40', '--run', '32', '--move', '40', '--writes', '100', '--update'], passes=90, percent=400),
     Tierload('gups-uniform', 'updates at random, of all pages alike', 192, 105,
              ['--hot', '0', '--writes', '100', '--update']),
     Tierload('gups-walk', 'updates of a word of each line, one after the other', 192, 105,

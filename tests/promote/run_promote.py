@@ -328,11 +328,12 @@ def kernel_is_well(g):
     if g.machine != 'unplug':
         # of memory that goes while pages move there the kernel says so, and it is told
         words += '|Call Trace|page allocation failure'
-    step = g.shell('dmesg | grep -B4 -A12 -E "%s"' % words, 'the kernel is well')
+    step = g.shell('dmesg | grep -A60 -E "%s"' % words, 'the kernel is well')
 
     def fn():
         if step.need().out:
-            raise Failed(' / '.join(step.out[:20]))
+            # and what nodes had, where it is about memory
+            raise Failed(' / '.join(step.out[:16] + [line for line in step.out[16:] if ' free:' in line][:9]))
     g.check('the kernel complains of nothing', fn)
 
 
