@@ -88,6 +88,7 @@ class Workload:
     programs = ()       # and of this machine
     guest_mib = 0       # what it adds to the guest's files, on the first node
     slow_mib = 0        # and on the slow one
+    quick_passes = 0    # of a quick call, where it needs others than its kind
     places_itself = False   # with $place it puts its hottest pages on fast nodes
     # Who waits for whom, and on which CPU, is as it happens: what it takes is what its CPUs take together.
     in_turn = False
@@ -232,8 +233,9 @@ class Memcached(Server):
     own = ('mcpasses',)
     programs = ('memcached',)
 
-    def __init__(self, name, about, size, room, keys, value_bytes, options=(), threads=1, **more):
+    def __init__(self, name, about, size, room, keys, value_bytes, options=(), threads=1, quick_passes=0, **more):
         super().__init__(name, about, size, room, **more)
+        self.quick_passes = quick_passes
         self.keys = ['%s/mcpasses' % FOLDER, '--socket', SOCKET, '--keys', str(keys), '--bytes', str(value_bytes)]
         self.options = list(options)
         self.threads = threads
@@ -400,12 +402,12 @@ WORKLOADS = [
     # The 2024 series' steps: its memory is put on the slow node, and the fast ones, free again, have room for it.
     # A get costs so many instructions that few of them are enough, and more would take too long.
     Memcached('memcached', 'every key once in each pass, in another order; all of it fits', 192, 200,
-              keys=45000, value_bytes=3000, options=['--gets', '45000'], passes=8),
+              keys=45000, value_bytes=3000, options=['--gets', '45000'], passes=8, quick_passes=16),
     Memcached('memcached-zipf', 'gets by Zipf 0.99, two threads, four connections', 160, 75,
-              keys=120000, value_bytes=1000, threads=2,
+              keys=120000, value_bytes=1000, threads=2, quick_passes=32,    # which are short
               options=['--gets', '12000', '--zipf', '0.99', '--connections', '4']),
     Memcached('memcached-sets', 'as memcached-zipf, and a tenth are sets', 160, 75,
-              keys=120000, value_bytes=1000, threads=2,
+              keys=120000, value_bytes=1000, threads=2, quick_passes=32,    # which are short
               options=['--gets', '12000', '--zipf', '0.99', '--connections', '4', '--sets', '10']),
     Memcaslap('memcaslap', "memcached by libmemcached's memcaslap, as many sets as gets", 150, 70, passes=6),
     Redis('redis', 'gets of keys at random by redis-benchmark', 160, 75, passes=8),
