@@ -865,6 +865,12 @@ static bool move(void)
 		w.candidates += b->weight;
 	if (rc == -EPERM || rc == -ENOSYS)
 		moving_refused();
+	/*
+	 * What was freed is in the lists of this CPU at first, where the kernel does not count it:
+	 * a node is asked before that is taken for room.
+	 */
+	if (b->demote)
+		w.read_at = 0;
 	lift_promote_moved(&w.promote, rc, move_status);
 	return true;
 }
