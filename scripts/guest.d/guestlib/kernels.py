@@ -42,11 +42,12 @@ class Kernel:
 
         An emulated CPU takes as long to unpack a kernel as to start it.
         """
+        # Elsewhere a file of that name is somebody else's.
+        if not self.image.startswith(os.path.join(os.path.realpath(cache_dir()), "")):
+            return self.image
         plain = os.path.join(os.path.dirname(self.image), "vmlinux")
         if os.path.isfile(plain):
             return plain
-        if not self.image.startswith(os.path.join(os.path.realpath(cache_dir()), "")):
-            return self.image
         try:
             data = _unpacked(self.image)
             if data is None:
