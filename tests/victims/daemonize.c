@@ -15,15 +15,14 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Threads but for one that a library may have started meanwhile: it has another name than this. */
+/* Threads, without the one of that name that comes a second after the fork where it is asked for.
+ */
 static int own_threads(void)
 {
-	DIR *dir = opendir("/proc/self/task");
-	char own[32] = "";
-	int count = 0;
+	DIR *dir = getenv("NUMALIFT_PROMOTE") ? opendir("/proc/self/task") : NULL;
+	int count = count_names("/proc/self/task");
 
-	CHECK(dir && prctl(PR_GET_NAME, own) == 0);
-	for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+	for (struct dirent *entry; dir && (entry = readdir(dir)) != NULL;) {
 		char path[300];
 		char name[32] = "";
 		FILE *f;
@@ -33,11 +32,11 @@ static int own_threads(void)
 		if (!f)
 			continue;
 		if (fgets(name, sizeof(name), f))
-			name[strcspn(name, "\n")] = '\0';
+			count -= strcmp(name, "numalift\n") == 0;
 		fclose(f);
-		count += strcmp(name, own) == 0;
 	}
-	closedir(dir);
+	if (dir)
+		closedir(dir);
 	return count;
 }
 
