@@ -11,7 +11,6 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,49 +23,12 @@
 #include "tests/numa/where.h"
 #include "tests/victims/rights.h"
 
-/* On one line. */
-static void rights_line(const char *task, char *to, size_t size)
+static char *on_one_line(char *text)
 {
-	rights_of(task, to, size);
-	for (char *p = to; *p; p++)
+	for (char *p = text; *p; p++)
 		if (*p == '\n' || *p == '\t')
 			*p = ' ';
-}
-
-/* Whether the two differ in nothing but that the other has laid CAP_SYS_ADMIN down. */
-static bool opens_pagemap(const char *mine, const char *other)
-{
-	static const char name[] = "CapEff: ";
-	const char *at = strstr(other, name);
-	char digits[17];
-	char with[1024];
-
-	if (!at)
-		return false;
-	at += strlen(name);
-	snprintf(digits, sizeof(digits), "%016llx", strtoull(at, NULL, 16) | 1ull << CAP_SYS_ADMIN);
-	snprintf(with, sizeof(with), "%s", other);
-	memcpy(with + (at - other), digits, 16);
-	return strcmp(mine, with) == 0;
-}
-
-/*
- * A thread that has just been started anew lays that capability down while it opens pagemap, which
- * on a busy machine can take a while: waited for, and nothing else is.
- */
-static bool has_others(const char *task, const char *mine, char *other, size_t size)
-{
-	enum { TRIES = 100 };
-
-	for (int i = 0; i < TRIES; i++) {
-		rights_line(task, other, size);
-		if (!other[0] || strcmp(mine, other) == 0)
-			return false;
-		if (!opens_pagemap(mine, other))
-			return true;
-		usleep(20000);
-	}
-	return true;
+	return text;
 }
 
 static void compare(void)
@@ -78,13 +40,14 @@ static void compare(void)
 	DIR *d = opendir("/proc/self/task");
 
 	snprintf(self, sizeof(self), "%d", (int)getpid());
-	rights_line(self, mine, sizeof(mine));
+	rights_of(self, mine, sizeof(mine));
 	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
 		if (e->d_name[0] == '.')
 			continue;
 		threads++;
-		if (has_others(e->d_name, mine, other, sizeof(other)))
-			printf("differs: %s; main thread %s\n", other, mine);
+		if (rights_differ(e->d_name, mine, other, sizeof(other)))
+			printf("differs: %s; main thread %s\n", on_one_line(other),
+				on_one_line(mine));
 	}
 	if (d)
 		closedir(d);

@@ -27,8 +27,7 @@ static void same_rights(void)
 	for (struct dirent *e = tasks ? readdir(tasks) : NULL; e; e = readdir(tasks)) {
 		if (e->d_name[0] == '.')
 			continue;
-		rights_of(e->d_name, other, sizeof(other));
-		if (other[0] && strcmp(mine, other) != 0)
+		if (rights_differ(e->d_name, mine, other, sizeof(other)))
 			FAIL("a thread has other rights:\n%smain thread:\n%s", other, mine);
 	}
 	if (tasks)
