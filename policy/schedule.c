@@ -44,6 +44,9 @@
 #define SETTLE_PASSES 3
 #define FULL_PASSES_MIN 5
 
+/* One that found less than such a part of the usual used was at a time when not much went on. */
+#define TELLING 2
+
 /* Before all are known as well as each other they cannot be compared: so many passes look at all.
  */
 #define KNOW_PASSES 4
@@ -384,7 +387,11 @@ void lift_schedule_end(
 	left = s->bank_ns + bank_max(s) / 2;
 	s->bank_ns -= trades < left ? trades : left > 0 ? left : 0;
 	set_window(s, pass, load);
-	s->settled = changed ? 0 : s->settled + 1;
+	if (changed)
+		s->settled = 0;
+	else if (pass->est_accessed * TELLING >= s->usual)
+		s->settled++;
+	s->usual = (s->usual * 3 + pass->est_accessed) / 4;
 	s->full++;
 	s->want_victims = pass->wanted * WANT_SHARE > load->capacity;
 	if (s->pace == LIFT_PACE_FULL) {

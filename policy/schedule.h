@@ -88,7 +88,8 @@ struct lift_schedule {
 	int64_t bank_ns;     /* CPU time saved up; negative: owed */
 	int64_t calm_ns;     /* likewise of the settled account */
 	uint32_t pass;       /* passes begun */
-	uint32_t settled;    /* passes in a row without change */
+	uint32_t settled;    /* passes in a row without change, but for those that could show none */
+	uint64_t usual;      /* pages that a sample finds used, of all, sampled or not */
 	uint32_t full;       /* passes in a row at full pace */
 	unsigned slow_shift; /* 1 of 2^shift of the slow pages is sampled in this pass */
 	unsigned fast_shift;

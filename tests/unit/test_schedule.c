@@ -193,6 +193,31 @@ Test(schedule, a_surprise_brings_back_full_pace)
 	cr_assert(s.want_victims);
 }
 
+/* Samples taken while the program waits for something find little, and move nothing. */
+Test(schedule, a_lull_is_not_calm)
+{
+	for (unsigned lulls = 3; lulls <= 20; lulls += 17) {
+		struct lift_pass busy = {.est_accessed = 8000, .promoted = 1000};
+		struct lift_pass lull = {.est_accessed = 400};
+		struct lift_schedule s;
+		uint64_t now = S;
+		uint64_t cpu = 2 * S;
+		uint64_t sleep;
+
+		lift_schedule_init(&s, &costs, PPM);
+		cr_assert(lift_schedule_begin(&s, now, cpu, LIFT_GIB, &load, &sleep));
+		for (unsigned i = 0; i < 10; i++)
+			lift_schedule_end(&s, now += S, &busy, &load);
+		for (unsigned i = 0; i < lulls; i++)
+			lift_schedule_end(&s, now += S, &lull, &load);
+		/* What lasts is how the program is now. */
+		cr_expect_eq(s.pace, lulls > 3 ? LIFT_PACE_SETTLED : LIFT_PACE_FULL);
+		lift_schedule_end(&s, now += S, &busy, &load);
+		if (s.pace == LIFT_PACE_FULL)
+			cr_expect_eq(s.settled, 0);
+	}
+}
+
 /* In which of the next 60 s the next pass begins; 60: in none. */
 static unsigned next_in(struct lift_schedule *s, uint64_t now, uint64_t cpu, unsigned cpu_pct)
 {
