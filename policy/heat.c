@@ -665,7 +665,6 @@ out:
 	else if (c->quiet < UINT8_MAX)
 		c->quiet++;
 	memset(c->armed, 0, sizeof(c->armed));
-	memset(c->accessed, 0, sizeof(c->accessed));
 	memset(c->seen, 0, sizeof(c->seen));
 }
 

@@ -57,6 +57,7 @@
 
 #define LIFT_CHUNK_HUGE (1u << 0)    /* one huge page: moves and is sampled as a whole */
 #define LIFT_CHUNK_UNKNOWN (1u << 1) /* ask where its pages are */
+#define LIFT_CHUNK_ASKED (1u << 2)   /* it was asked who uses it (policy/users.h) */
 
 /* Bits set in @w; without the help of a library, which not all compilers' builtin is. */
 static inline unsigned lift_weight(uint64_t w)
@@ -70,7 +71,7 @@ static inline unsigned lift_weight(uint64_t w)
 struct lift_chunk {
 	uintptr_t base;
 	uint64_t armed[LIFT_CHUNK_WORDS];    /* pages of the sample that is being taken */
-	uint64_t accessed[LIFT_CHUNK_WORDS]; /* what it has found so far */
+	uint64_t accessed[LIFT_CHUNK_WORDS]; /* what it, or the last one, has found so far */
 	uint64_t seen[LIFT_CHUNK_WORDS];     /* pages that it found to be there */
 	uint32_t pages;                      /* index of its pages; LIFT_NO_PAGES: all are alike */
 	uint8_t heat;                        /* of all pages where they are alike, likewise: */
@@ -244,9 +245,9 @@ void lift_heat_settle(struct lift_heat *h);
 void lift_heat_delay(struct lift_heat *h, struct lift_chunk *c, unsigned i);
 
 /*
- * Takes over the sample in c->armed, accessed and seen, and clears them. Pages that were armed
- * and not seen are absent from now on. Adds to *tally. When the pages come to be alike, their
- * memory is given back.
+ * Takes over the sample in c->armed, accessed and seen, and clears them but for accessed, which says
+ * until the next sample what was used. Pages that were armed and not seen are absent from now on.
+ * Adds to *tally. When the pages come to be alike, their memory is given back.
  */
 void lift_heat_sample(struct lift_heat *h, struct lift_chunk *c, struct lift_tally *tally);
 

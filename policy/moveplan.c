@@ -71,18 +71,26 @@ uint32_t lift_moveplan_offer(const struct lift_heat *h, const struct lift_chunk 
 	return nr;
 }
 
-/* The target for a page of @c: its home, else the first of the tier; -1: none has @pages of room.
+enum { NO_ROOM = -1, LATER = -2 };
+
+/*
+ * The target for a page of @c, which takes @pages of room: its home, else the first of the tier. As
+ * long as it is not to go @anywhere what has found its home full waits for those who are at home on
+ * the other nodes.
  */
 static int target_of(const struct lift_chunk *c, const struct lift_slot *slots, unsigned nr_slots,
-	bool fast, uint64_t pages)
+	bool fast, uint64_t pages, bool anywhere)
 {
-	if (fast && c->home < nr_slots && slots[c->home].fast && slots[c->home].usable &&
-		slots[c->home].room >= pages)
-		return c->home;
+	if (fast && c->home < nr_slots && slots[c->home].fast && slots[c->home].usable) {
+		if (slots[c->home].room >= pages)
+			return c->home;
+		if (!anywhere)
+			return LATER;
+	}
 	for (unsigned i = 0; i < nr_slots; i++)
 		if (slots[i].fast == fast && slots[i].usable && slots[i].room >= pages)
 			return (int)i;
-	return -1;
+	return NO_ROOM;
 }
 
 static void take(uint32_t *quota, uint32_t *total, uint32_t pages)
@@ -152,10 +160,15 @@ static void fill(struct lift_moveplan *m, struct lift_cursor *at, const struct l
 
 			if (b->nr == LIFT_BATCH_PAGES)
 				return;
-			slot = target_of(c, slots, nr_slots, !b->demote, b->weight + pages);
+			slot = target_of(
+				c, slots, nr_slots, !b->demote, b->weight + pages, m->anywhere);
+			if (slot == LATER) {
+				m->put_off = true;
+				break;
+			}
 			if (b->nr && slot != (int)b->slot)
 				return;
-			if (slot < 0)
+			if (slot == NO_ROOM)
 				break;
 			if (!wanted(m, h, c, at->page, &maps, pages, &predicted))
 				continue;
@@ -181,6 +194,17 @@ static uint64_t room_of(const struct lift_slot *slots, unsigned nr_slots, bool f
 	return room;
 }
 
+/* Once more through all chunks, for what was put off. False: there is nothing, or it was done. */
+static bool go_anywhere(struct lift_moveplan *m)
+{
+	if (m->anywhere || !m->put_off)
+		return false;
+	m->anywhere = true;
+	m->up.done = 0;
+	m->up.page = 0;
+	return true;
+}
+
 bool lift_moveplan_next(struct lift_moveplan *m, const struct lift_heat *h,
 	const struct lift_window *w, const struct lift_slot *slots, unsigned nr_slots)
 {
@@ -194,7 +218,7 @@ bool lift_moveplan_next(struct lift_moveplan *m, const struct lift_heat *h,
 			need = LIFT_BATCH_PAGES;
 		if (m->down.done >= h->nr_chunks)
 			m->cut.nr_demote = 0;
-		if (m->up.done >= h->nr_chunks)
+		if (m->up.done >= h->nr_chunks && !go_anywhere(m))
 			m->cut.nr_promote = 0;
 		/* Room first; and none beyond what is asked for. */
 		b->demote =
@@ -204,10 +228,10 @@ bool lift_moveplan_next(struct lift_moveplan *m, const struct lift_heat *h,
 		fill(m, b->demote ? &m->down : &m->up, h, w, slots, nr_slots);
 		if (b->nr)
 			return true;
-		/* Nothing found to the end: that side is done. */
+		/* Nothing found to the end: that side is done, but for what was put off. */
 		if (b->demote)
 			m->cut.nr_demote = m->cut.excess = 0;
-		else
+		else if (!go_anywhere(m))
 			m->cut.nr_promote = 0;
 	}
 	m->ended = true;
@@ -242,6 +266,8 @@ static void moved(struct lift_moveplan *m, struct lift_heat *h, struct lift_slot
 	m->promoted += (uint32_t)pages;
 	if (b->predicted[k])
 		counts->predicted += pages;
+	if (c->home == b->slot)
+		counts->home += pages;
 	lift_heat_promoted(h, c, i, (uint8_t)b->slot, b->predicted[k]);
 }
 

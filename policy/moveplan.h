@@ -38,6 +38,7 @@ struct lift_counts {
 	uint64_t promoted; /* pages, as are all of these */
 	uint64_t demoted;
 	uint64_t predicted; /* promoted in advance, part of promoted */
+	uint64_t home;      /* promoted to where they are used, part of promoted */
 	uint64_t bounced;   /* demoted soon after they had come */
 	uint64_t busy;
 	uint64_t absent;
@@ -56,10 +57,12 @@ struct lift_cursor {
 
 struct lift_moveplan {
 	struct lift_cut cut; /* what is left to do */
-	struct lift_cursor up;
+	struct lift_cursor up; /* once to where pages are used, and once for what is left */
 	struct lift_cursor down;
 	uint32_t promoted; /* pages, by this plan */
 	uint32_t demoted;
+	bool anywhere; /* what has found its own node full may go to another one */
+	bool put_off;  /* there is such */
 	bool ended;
 	bool forbidden; /* moving is not allowed here at all */
 	struct lift_batch batch;

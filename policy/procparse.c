@@ -246,8 +246,9 @@ int lift_parse_statm(
 int lift_parse_task_stat(const char *buf, size_t len, struct lift_task_stat *ret)
 {
 	/* As proc(5) counts them, from 1. */
-	enum { STATE = 3, UTIME = 14, STIME = 15, THREADS = 20, PROCESSOR = 39 };
+	enum { STATE = 3, FAULTS = 10, UTIME = 14, STIME = 15, THREADS = 20, PROCESSOR = 39 };
 	struct lift_scan s = lift_scan_of(buf, len);
+	uint64_t faults = 0;
 	uint64_t utime = 0;
 	uint64_t stime = 0;
 	uint64_t threads = 0;
@@ -267,7 +268,9 @@ int lift_parse_task_stat(const char *buf, size_t len, struct lift_task_stat *ret
 			return -EINVAL;
 		if (field == STATE)
 			state = *s.p;
-		if (field == UTIME)
+		if (field == FAULTS)
+			rc = lift_scan_number(&s, 10, UINT64_MAX, &faults);
+		else if (field == UTIME)
 			rc = lift_scan_number(&s, 10, UINT64_MAX / 2, &utime);
 		else if (field == STIME)
 			rc = lift_scan_number(&s, 10, UINT64_MAX / 2, &stime);
@@ -286,6 +289,7 @@ int lift_parse_task_stat(const char *buf, size_t len, struct lift_task_stat *ret
 	ret->state = state;
 	ret->threads = (unsigned)threads;
 	ret->cpu_ticks = utime + stime;
+	ret->faults = faults;
 	ret->cpu = (unsigned)cpu;
 	return 0;
 }

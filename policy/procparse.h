@@ -84,6 +84,7 @@ struct lift_task_stat {
 	char state;         /* as in ps(1) */
 	unsigned threads;   /* of the process */
 	uint64_t cpu_ticks; /* used, user and system */
+	uint64_t faults;    /* taken, without those that had to wait for a disk */
 	unsigned cpu;       /* that it ran on last */
 };
 

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
+enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, ASK, MOVE };
 
 #define MARGIN_PCT 150
 #define RESIDENCE_START_NS (60 * LIFT_NS_PER_S)
@@ -61,6 +61,9 @@ enum phase { IDLE, WHERE, ARM, WINDOW, COLLECT, RELEASE, MOVE };
 /* Room for all is what leaves so much of it, and so many pages, free. */
 #define ROOMY_SHARE 8
 #define ROOMY_PAGES 1024
+
+/* A question takes no longer than so many samples. */
+#define ASK_SAMPLES 2
 
 /* Samples of a chunk without anything in use, for each halving of the share that is looked at. */
 #define QUIET_SAMPLES 4
@@ -232,8 +235,12 @@ static void doubt(struct lift_promote *p, uint64_t rss)
 	struct lift_heat *h = &p->heat;
 	uint32_t nr = h->nr_chunks / RELOCATE_SHARE + 1;
 
-	for (; nr && h->nr_chunks; nr--)
-		h->chunk[p->where_at++ % h->nr_chunks].flags |= LIFT_CHUNK_UNKNOWN;
+	for (; nr && h->nr_chunks; nr--) {
+		struct lift_chunk *c = &h->chunk[p->where_at++ % h->nr_chunks];
+
+		c->flags |= LIFT_CHUNK_UNKNOWN;
+		lift_users_forget(c);
+	}
 	if (rss <= p->rss_at + p->rss_at / 64)
 		return;
 	for (uint32_t n = 0; n < h->nr_chunks; n++)
@@ -371,11 +378,22 @@ static void see_unwritten(struct lift_promote *p)
 			sizeof(p->heat.chunk[n].seen));
 }
 
+/* Who uses it matters where there is more than one node to take it to. */
+static bool can_ask(const struct lift_promote *p)
+{
+	unsigned fast = 0;
+
+	for (unsigned i = 0; i < p->nr_slots; i++)
+		fast += p->slot[i].fast && p->slot[i].usable;
+	return p->ask_users && fast > 1 && !p->track_only;
+}
+
 /* Armed, not accessed, and likely to cost a fault for nothing before the next pass. */
 static void map_release(struct lift_promote *p, const struct lift_chunk *c, uint64_t *ret)
 {
-	bool slow = lift_schedule_release(&p->schedule, p->load.slow_p);
-	bool fast = lift_schedule_release(&p->schedule, p->load.fast_p);
+	/* Left armed, they would answer questions that are about others. */
+	bool slow = p->wonders || lift_schedule_release(&p->schedule, p->load.slow_p);
+	bool fast = p->wonders || lift_schedule_release(&p->schedule, p->load.fast_p);
 
 	for (unsigned i = 0; i < LIFT_CHUNK_WORDS; i++) {
 		ret[i] = slow || fast ? c->armed[i] & c->seen[i] & ~c->accessed[i] : 0;
@@ -678,6 +696,8 @@ static void change(struct lift_promote *p)
 	p->changed_at = p->armed_at;
 	p->judged_at = p->armed_at;
 	lift_heat_settle(&p->heat);
+	for (uint32_t n = 0; n < p->heat.nr_chunks; n++)
+		lift_users_forget(&p->heat.chunk[n]);
 	lift_calib_fade(&p->calib);
 	p->no_guess = GUESS_PASSES;
 	p->fresh_n = p->fresh_t = p->gone_n = p->gone_t = 0;
@@ -1029,6 +1049,8 @@ enum lift_step lift_promote_step(
 				return LIFT_STEP_COLLECT;
 			if (p->writes_only)
 				see_unwritten(p);
+			lift_users_begin(&p->users);
+			p->wonders = can_ask(p) && lift_users_wonders(&p->users, &p->heat);
 			go(p, RELEASE);
 			break;
 		case RELEASE:
@@ -1036,6 +1058,14 @@ enum lift_step lift_promote_step(
 				return LIFT_STEP_RELEASE;
 			fold(p);
 			plan(p, now);
+			go(p, ASK);
+			break;
+		case ASK:
+			work->sleep_ns = p->schedule.window_ns * ASK_SAMPLES;
+			if (p->wonders && p->plan.cut.nr_promote &&
+				lift_users_next(&p->users, &p->heat, work->range, LIFT_WORK_RANGES,
+					&work->nr))
+				return LIFT_STEP_ASK;
 			go(p, MOVE);
 			break;
 		case MOVE:
@@ -1073,7 +1103,8 @@ void lift_promote_describe(struct lift_promote *p, uintptr_t addr, bool huge, in
 
 	if (!c)
 		return;
-	c->home = LIFT_SLOTS;
+	if (home >= 0 || !(c->flags & LIFT_CHUNK_ASKED))
+		c->home = LIFT_SLOTS;
 	for (unsigned i = 0; i < p->nr_slots; i++)
 		if (home >= 0 && p->slot[i].node == home)
 			c->home = (uint8_t)i;
@@ -1159,6 +1190,13 @@ void lift_promote_faulted(struct lift_promote *p, uint64_t nr)
 {
 	p->pass.faults += nr;
 	p->pass.faults_known = true;
+}
+
+void lift_promote_users(
+	struct lift_promote *p, const uint32_t *faults, uint32_t all, uint32_t used)
+{
+	lift_users_answer(&p->users, &p->heat, faults, p->nr_slots, all, used);
+	p->spent_ns += (uint64_t)used * p->schedule.costs.fault_ns;
 }
 
 void lift_promote_spent(struct lift_promote *p, uint64_t ns)

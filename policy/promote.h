@@ -7,6 +7,8 @@
  *     ARM     ranges   arm the sampler
  *     COLLECT ranges   lift_promote_sampled() for what it reports, used or idle
  *     RELEASE ranges   end the watch: no more faults from these (a sampler may pass over it)
+ *     ASK     ranges   arm, let the program run until some faults are taken, collect: by threads on
+ *                      which nodes? lift_promote_users()
  *     MOVE    batch    move, then lift_promote_moved()
  *
  * A SLEEP between ARM and COLLECT is the sample (lift_promote_sampling()): it is to last until the
@@ -28,6 +30,7 @@
 #include "policy/schedule.h"
 #include "policy/threshold.h"
 #include "policy/types.h"
+#include "policy/users.h"
 #include "policy/window.h"
 
 enum lift_step {
@@ -36,6 +39,7 @@ enum lift_step {
 	LIFT_STEP_ARM,
 	LIFT_STEP_COLLECT,
 	LIFT_STEP_RELEASE,
+	LIFT_STEP_ASK,
 	LIFT_STEP_MOVE,
 	LIFT_STEP_MAX
 };
@@ -66,9 +70,9 @@ struct lift_promote_now {
 #define LIFT_WORK_RANGES 64
 
 struct lift_work {
-	uint64_t sleep_ns; /* SLEEP */
+	uint64_t sleep_ns; /* SLEEP; ASK: at most, and so much CPU time of the program */
 	uint64_t cpu_ns;   /* SLEEP that is a sample: until the program has used so much */
-	unsigned nr;       /* WHERE (one chunk each), ARM, COLLECT, RELEASE */
+	unsigned nr;       /* WHERE (one chunk each), ARM, COLLECT, RELEASE, ASK */
 	struct lift_range range[LIFT_WORK_RANGES];
 	const struct lift_batch *batch; /* MOVE: valid until lift_promote_moved() */
 	int node;                       /* MOVE: to this node */
@@ -101,6 +105,7 @@ struct lift_promote {
 	struct lift_calib calib;
 	struct lift_rates rates;
 	struct lift_window window;
+	struct lift_users users;
 	struct lift_moveplan plan;
 	struct lift_tally tally;
 	struct lift_pass pass;
@@ -158,6 +163,12 @@ struct lift_promote {
 	 * step.
 	 */
 	bool writes_only;
+	/*
+	 * Threads run on several nodes, and it can be told who takes a fault: asks who uses what is
+	 * to be promoted. Any time.
+	 */
+	bool ask_users;
+	bool wonders; /* it will, in this pass */
 	bool track_only; /* samples and reports, never moves */
 	struct lift_promote_stats stats;
 };
@@ -192,7 +203,7 @@ bool lift_promote_sampling(const struct lift_promote *p);
 void lift_promote_located(struct lift_promote *p, uintptr_t addr, int node);
 
 /*
- * The chunk at @addr is (not) one huge page; @home: node of the threads that use it, -1: not known.
+ * The chunk at @addr is (not) one huge page; @home: node of the program's threads, -1: several.
  * Before its pages are located.
  */
 void lift_promote_describe(struct lift_promote *p, uintptr_t addr, bool huge, int home);
@@ -212,6 +223,13 @@ void lift_promote_summed(struct lift_promote *p, struct lift_range range, uint64
  * sample were a fault.
  */
 void lift_promote_faulted(struct lift_promote *p, uint64_t nr);
+
+/*
+ * After ASK: faults by threads on the node of each slot, @all with those of threads elsewhere, and
+ * how many units (pages, huge pages) of the ranges were used.
+ */
+void lift_promote_users(
+	struct lift_promote *p, const uint32_t *faults, uint32_t all, uint32_t used);
 
 /* CPU time that the caller has used for all this, but for moves, since it last said so. */
 void lift_promote_spent(struct lift_promote *p, uint64_t ns);

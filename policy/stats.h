@@ -83,6 +83,7 @@ enum lift_stats_section {
 	X(wanted, GAUGE, PAGES, MOVES, "whose promotion would have paid at the last pass")         \
 	X(pgpromote_candidate, COUNTER, PAGES, MOVES, "hot enough, tried")                         \
 	X(pgpromote_success, COUNTER, PAGES, MOVES, "promoted to fast nodes")                      \
+	X(promoted_home, COUNTER, PAGES, MOVES, "of these to the node of the threads that use it") \
 	X(pgdemote, COUNTER, PAGES, MOVES, "demoted to make room")                                 \
 	X(bounced, COUNTER, PAGES, MOVES, "demoted soon after their promotion")                    \
 	X(move_busy, COUNTER, PAGES, MOVES, "not moved: in use by the kernel")                     \

@@ -95,8 +95,19 @@ static uint64_t used(struct lift_home *h, int tid, uint64_t ticks, uint64_t most
 	/* One that is new may be old: no more than it can have used between two looks. */
 	if (t->tid != tid || delta > UINT32_MAX / 2)
 		delta = ticks < most ? ticks : most;
-	*t = (struct lift_home_thread){.tid = tid, .ticks = (uint32_t)ticks, .seen = h->updates};
+	if (t->tid != tid)
+		*t = (struct lift_home_thread){.tid = tid};
+	t->ticks = (uint32_t)ticks;
+	t->seen = h->updates;
 	return delta;
+}
+
+/* False: it may have ended by now. */
+static bool read_stat(const struct lift_tasks *t, struct lift_task_stat *ret)
+{
+	long n = lift_tasks_read(t, "stat", text, sizeof(text));
+
+	return n > 0 && lift_parse_task_stat(text, (size_t)n, ret) == 0;
 }
 
 int lift_home_update(struct lift_home *h)
@@ -125,14 +136,11 @@ int lift_home_update(struct lift_home *h)
 	most = (h->round_ns ? h->round_ns + (now - h->began_ns) : NS_PER_S) / tick_ns + 1;
 	while (rc == 0 && looked < LIFT_HOME_LOOK && (rc = lift_tasks_next(&tasks)) > 0) {
 		struct lift_task_stat st;
-		long n = tasks.tid == self ? -ENOENT
-					   : lift_tasks_read(&tasks, "stat", text, sizeof(text));
 		uint64_t ticks;
 
 		looked++;
 		rc = 0;
-		/* It may have ended by now. */
-		if (n <= 0 || lift_parse_task_stat(text, (size_t)n, &st) < 0)
+		if (tasks.tid == self || !read_stat(&tasks, &st))
 			continue;
 		ticks = used(h, tasks.tid, st.cpu_ticks, most);
 		if (ticks > 0)
@@ -140,6 +148,43 @@ int lift_home_update(struct lift_home *h)
 				&h->share, node_of(h, st.cpu, &may_read), ticks * tick_ns);
 	}
 	h->pos = looked == LIFT_HOME_LOOK ? tasks.pos : 0;
+	lift_tasks_close(&tasks);
+	return rc < 0 ? rc : 0;
+}
+
+int lift_home_faults(struct lift_home *h, lift_home_faults_fn *fn, void *arg)
+{
+	int self = lift_sys_gettid();
+	bool may_read = true;
+	struct lift_tasks tasks;
+	unsigned looked = 0;
+	int rc = lift_tasks_open(&tasks, dents, sizeof(dents));
+
+	if (rc < 0)
+		return rc;
+	while ((rc = lift_tasks_next(&tasks)) > 0) {
+		struct lift_home_thread *t;
+		struct lift_task_stat st;
+		uint32_t more;
+
+		if (looked++ == LIFT_HOME_LOOK) {
+			rc = -E2BIG;
+			break;
+		}
+		if (tasks.tid == self || !read_stat(&tasks, &st))
+			continue;
+		t = slot_of(h, tasks.tid);
+		if (t->tid != tasks.tid)
+			*t = (struct lift_home_thread){.tid = tasks.tid,
+				.ticks = (uint32_t)st.cpu_ticks,
+				.seen = h->updates};
+		more = (uint32_t)st.faults - t->faults;
+		/* More than that is another thread of the same number. */
+		if (fn && t->counted && more && more < UINT32_MAX / 2)
+			fn(arg, node_of(h, st.cpu, &may_read), more);
+		t->faults = (uint32_t)st.faults;
+		t->counted = true;
+	}
 	lift_tasks_close(&tasks);
 	return rc < 0 ? rc : 0;
 }

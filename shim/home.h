@@ -9,6 +9,7 @@
 #ifndef NUMALIFT_SHIM_HOME_H
 #define NUMALIFT_SHIM_HOME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "policy/cpushare.h"
@@ -20,10 +21,12 @@
 struct lift_home_thread {
 	int tid; /* 0: none */
 	uint32_t ticks;
-	uint32_t seen; /* the update it was last looked at in */
+	uint32_t faults; /* as lift_home_faults() found it last */
+	bool counted;    /* it has */
+	uint32_t seen;   /* the update it was last looked at in */
 };
 
-/* Some 20 KiB. Zeroed: nothing is known; so it has to be in the child of a fork. */
+/* Some 28 KiB. Zeroed: nothing is known; so it has to be in the child of a fork. */
 struct lift_home {
 	struct lift_cpushare share;
 	uint64_t updated_ns;
@@ -43,6 +46,15 @@ int lift_home_update(struct lift_home *h);
 
 /* The node of at least two thirds of the CPU time of late, or -1. */
 int lift_home_node(const struct lift_home *h);
+
+/*
+ * Page faults that threads have taken since the last call, by the node of the CPU each is on now,
+ * -1 where that is not known; not those of a thread that was not there then. fn may be NULL: from
+ * here on. 0; -E2BIG: there are more threads than are worth looking at, and some were left out;
+ * -errno.
+ */
+typedef void lift_home_faults_fn(void *arg, int node, uint64_t faults);
+int lift_home_faults(struct lift_home *h, lift_home_faults_fn *fn, void *arg);
 
 /* The node's part of the CPU time of late, of 4096. */
 uint32_t lift_home_share(const struct lift_home *h, int node);

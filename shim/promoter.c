@@ -87,6 +87,7 @@ static struct {
 	struct lift_fd pagemap; /* to see what is there and huge; not open: not known */
 	bool no_pagemap;
 	struct lift_home home;
+	bool too_many; /* threads, to look at each more often than now and then */
 
 	uint64_t began_at;
 	uint64_t looked_around_at;
@@ -408,6 +409,7 @@ static void read_nodes(uint64_t now_ns)
 		for (unsigned i = 0; i < w.now.nr_nodes; i++)
 			w.now.node[i].usable = lift_nodeset_test(&allowed, w.now.node[i].node);
 		(void)lift_home_update(&w.home);
+		w.too_many = false;
 	}
 	w.now.nodes_ns = now_ns;
 	for (unsigned i = 0; i < w.now.nr_nodes; i++) {
@@ -812,6 +814,58 @@ static void gather(void)
 	}
 }
 
+struct answer {
+	uint32_t faults[LIFT_SLOTS];
+	uint32_t all;
+	uint32_t used;
+};
+
+static void count_faults(void *arg, int node, uint64_t faults)
+{
+	struct answer *a = arg;
+
+	a->all += (uint32_t)faults;
+	for (unsigned i = 0; i < w.now.nr_nodes; i++)
+		if (w.now.node[i].node == node)
+			a->faults[i] += (uint32_t)faults;
+}
+
+static void count_used(void *arg, const struct lift_sample *s)
+{
+	struct answer *a = arg;
+
+	a->used += s->huge ? 1 : (uint32_t)(s->accessed_bytes / PAGE);
+}
+
+/* Whose threads take the faults? As many as tell are enough. False: to be stopped. */
+static bool ask_users(void)
+{
+	struct lift_range *range = w.work.range;
+	struct answer a = {.used = 0};
+	uint64_t limit = w.work.sleep_ns;
+	uint64_t slept = 0;
+	uint64_t ns = limit / 8;
+
+	sort(range, w.work.nr);
+	w.work.nr = (unsigned)join(range, w.work.nr, 0);
+	w.too_many = lift_home_faults(&w.home, NULL, NULL) < 0;
+	if (!w.too_many && w.sampler->arm(range, w.work.nr) == 0) {
+		for (; slept < limit && a.all < 4 * LIFT_USERS_ENOUGH; slept += ns) {
+			if (!sleep_sample(ns, ns))
+				return false;
+			if (lift_home_faults(&w.home, count_faults, &a) < 0)
+				w.too_many = true;
+		}
+		(void)w.sampler->collect(range, w.work.nr, 0, count_used, &a);
+		if (w.sampler->release)
+			w.sampler->release(range, w.work.nr);
+	}
+	lift_log(LIFT_LOG_DEBUG, "who uses %u chunks: %u faults for %u pages, by nodes %u %u %u",
+		w.promote.users.group, a.all, a.used, a.faults[0], a.faults[1], a.faults[2]);
+	lift_promote_users(&w.promote, a.faults, a.all, a.used);
+	return true;
+}
+
 /* The backstop NUMALIFT_RATE: waits until there is something to spend. */
 static bool wait_for_tokens(void)
 {
@@ -953,6 +1007,7 @@ static void publish(bool always)
 		stats.wanted = s->wanted;
 		stats.pgpromote_candidate = w.candidates;
 		stats.pgpromote_success = s->moves.promoted;
+		stats.promoted_home = s->moves.home;
 		stats.pgdemote = s->moves.demoted;
 		stats.bounced = s->moves.bounced;
 		stats.move_busy = s->moves.busy;
@@ -1025,6 +1080,8 @@ static bool promote(void)
 		lift_promote_spent(&w.promote, spent - w.spent_at);
 		w.spent_at = spent;
 		w.promote.track_only = why_not_moved() != NULL;
+		w.promote.ask_users = w.sampler->traits & LIFT_SAMPLER_FAULTS && !w.too_many &&
+				      lift_home_node(&w.home) < 0;
 		step = lift_promote_step(&w.promote, &w.now, &w.work);
 		if (step == LIFT_STEP_ARM) {
 			gather();
@@ -1068,6 +1125,10 @@ static bool promote(void)
 				w.work.nr = (unsigned)join(w.work.range, w.work.nr, ARM_GAP);
 				w.sampler->release(w.work.range, w.work.nr);
 			}
+			break;
+		case LIFT_STEP_ASK:
+			if (!ask_users())
+				return false;
 			break;
 		case LIFT_STEP_MOVE:
 			ok = move();

@@ -626,7 +626,7 @@ static void rwp_forked(void)
 
 const struct lift_sampler lift_sampler_rwp = {
 	.name = "rwp",
-	.traits = LIFT_SAMPLER_PAGES | LIFT_SAMPLER_READS,
+	.traits = LIFT_SAMPLER_PAGES | LIFT_SAMPLER_READS | LIFT_SAMPLER_FAULTS,
 	.probe = rwp_probe,
 	.open = rwp_open,
 	.watch = rwp_watch,

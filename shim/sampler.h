@@ -57,6 +57,8 @@
  * for the whole machine.
  */
 #define LIFT_SAMPLER_ASKED (1u << 5)
+/* The first access to each page that is armed is a fault of the thread. */
+#define LIFT_SAMPLER_FAULTS (1u << 6)
 
 struct lift_sample {
 	struct lift_range range;

@@ -143,6 +143,38 @@ static void collect_sums(struct fake_worker *w)
 	lift_split_step(w->sums, w->sums->max, 256);
 }
 
+struct answer {
+	struct fake_worker *w;
+	uint32_t faults[LIFT_SLOTS];
+	uint32_t used;
+};
+
+static void count_fault(void *arg, struct lift_range r, bool accessed)
+{
+	struct answer *a = arg;
+
+	for (; accessed && !lift_range_empty(r); r.start += FAKE_PAGE) {
+		a->faults[a->w->user(a->w, (uint32_t)((r.start - a->w->m->base) / FAKE_PAGE))]++;
+		a->used++;
+	}
+}
+
+/* Its cost is time in which the program runs on, and so is the time for faults to come in. */
+static void ask(struct fake_worker *w)
+{
+	struct answer a = {.w = w};
+
+	w->questions++;
+	for (unsigned i = 0; i < w->work.nr; i++)
+		fake_sampler_arm(w->m, w->work.range[i]);
+	fake_run(w->m, w->p, w->work.sleep_ns);
+	for (unsigned i = 0; i < w->work.nr; i++) {
+		fake_sampler_collect(w->m, w->work.range[i], count_fault, &a);
+		fake_sampler_release(w->m, w->work.range[i]);
+	}
+	lift_promote_users(&w->promote, a.faults, a.used, a.used);
+}
+
 /* One step. Its cost is time in which the program runs on. Returns how long to sleep. */
 static uint64_t step(struct fake_worker *w)
 {
@@ -155,6 +187,7 @@ static uint64_t step(struct fake_worker *w)
 
 	read_machine(w, &now);
 	w->steps++;
+	w->promote.ask_users = w->user != NULL;
 	what = lift_promote_step(&w->promote, &now, &w->work);
 	switch (what) {
 	case LIFT_STEP_SLEEP:
@@ -163,6 +196,9 @@ static uint64_t step(struct fake_worker *w)
 		sleep = w->work.sleep_ns;
 		w->sample_cpu = w->m->cpu_ns + w->work.cpu_ns - w->work.cpu_ns / 8;
 		w->sample_until = w->m->now_ns + 3 * LIFT_NS_PER_S;
+		break;
+	case LIFT_STEP_ASK:
+		ask(w);
 		break;
 	case LIFT_STEP_MOVE:
 		rc = w->m->sys.move(w->m->sys.ctx, w->work.batch->page, w->work.batch->nr,

@@ -29,6 +29,9 @@ struct fake_worker {
 	struct lift_split *sums; /* set: the sampler sees sums of these regions */
 	struct lift_split_region *regions; /* their memory */
 	bool is_armed;                     /* all of them */
+	/* Set: the index of the node from which a page is used. Before it runs. */
+	unsigned (*user)(const struct fake_worker *w, uint32_t page);
+	unsigned questions; /* about that */
 	void *mem;
 	size_t mem_bytes;
 };

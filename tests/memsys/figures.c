@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "policy/procparse.h"
@@ -208,6 +209,70 @@ static void busy_on(const int *cpus, unsigned nr_cpus, unsigned nr_waiting)
 	free(threads);
 }
 
+/* Of the thread on cpus[i], (i + 1) times as many. */
+enum { FAULTS = 200 };
+static pthread_barrier_t turn;
+
+static void *fault(void *arg)
+{
+	const int *cpu = arg;
+	size_t bytes = (size_t)(cpu[1] + 1) * FAULTS * 4096;
+	cpu_set_t set;
+	char *p;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu[0] < 0 ? 0 : cpu[0], &set);
+	if (cpu[0] >= 0 && sched_setaffinity(0, sizeof(set), &set) != 0)
+		die("sched_setaffinity");
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED || madvise(p, bytes, MADV_NOHUGEPAGE))
+		die("mmap");
+	for (int phase = 0; phase < 4; phase++) {
+		pthread_barrier_wait(&turn);
+		for (size_t i = 0; phase == 1 && i < bytes; i += 4096)
+			p[i] = 1;
+	}
+	munmap(p, bytes);
+	return NULL;
+}
+
+static void count_faults(void *arg, int node, uint64_t faults)
+{
+	uint64_t *on = arg;
+
+	on[node == 0 || node == 1 ? node : 2] += faults;
+}
+
+static void test_home_faults(const int *cpus, unsigned nr)
+{
+	int arg[2][2] = {{cpus[0], 0}, {cpus[nr - 1], 1}};
+	uint64_t on[3] = {0};
+	pthread_t threads[2];
+	unsigned one = nr == 2 ? 1 : 0;
+	int rc;
+
+	memset(&home, 0, sizeof(home));
+	pthread_barrier_init(&turn, NULL, 3);
+	for (unsigned i = 0; i < 2; i++)
+		if (pthread_create(&threads[i], NULL, fault, arg[i]) != 0)
+			die("pthread_create");
+	pthread_barrier_wait(&turn);
+	rc = lift_home_faults(&home, count_faults, on);
+	check(rc == 0 && on[0] + on[1] + on[2] == 0, "faults: none of threads that are new, rc %d",
+		rc);
+	for (unsigned phase = 1; phase < 3; phase++)
+		pthread_barrier_wait(&turn);
+	errno = 4711;
+	rc = lift_home_faults(&home, count_faults, on);
+	check(rc == 0 && errno == 4711 && on[2] == 0 &&
+			(nr == 2 ? on[0] >= FAULTS && on[0] < 2 * FAULTS : true) &&
+			on[one] >= (nr == 2 ? 2 : 3) * FAULTS && on[one] < 4 * FAULTS,
+		"faults: %u and %u, rc %d", (unsigned)on[0], (unsigned)on[1], rc);
+	pthread_barrier_wait(&turn);
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
 void test_home(bool two)
 {
 	int cpus[2] = {cpu_of(0), cpu_of(1)};
@@ -239,4 +304,5 @@ void test_home(bool two)
 	share = lift_home_share(&home, last);
 	check(lift_home_node(&home) == last, "home, one of many threads: %d, %u of 4096",
 		lift_home_node(&home), share);
+	test_home_faults(cpus, two ? 2 : 1);
 }

@@ -50,6 +50,25 @@ void where_pages(struct where *w, const void *start, size_t len)
 	}
 }
 
+void where_move(void *start, size_t len, int node)
+{
+	enum { BATCH = 512, MOVE = 1 << 1 }; /* MPOL_MF_MOVE */
+	void *pages[BATCH];
+	int to[BATCH];
+	int status[BATCH];
+
+	for (size_t at = 0; at < len;) {
+		unsigned long n = 0;
+
+		for (; n < BATCH && at < len; n++, at += WHERE_PAGE) {
+			pages[n] = (char *)start + at;
+			to[n] = node;
+		}
+		if (syscall(SYS_move_pages, 0, n, pages, to, status, MOVE))
+			where_die("move_pages");
+	}
+}
+
 static void add_policy(struct where *w, const char *text, size_t len)
 {
 	char name[sizeof(w->policy[0])];

@@ -42,6 +42,9 @@ void where_print_maps(const char *name, const void *start, size_t len);
 /* Writes a byte to every page. p may be NULL or MAP_FAILED: the program ends, saying what for. */
 char *where_touch(void *p, size_t len, const char *what);
 
+/* Moves the pages that are there to this node; the program ends if that is refused. */
+void where_move(void *start, size_t len, int node);
+
 /* The first CPU of this node. 0, or -1 when it has none. */
 int where_cpu(int node, cpu_set_t *ret);
 

@@ -56,22 +56,6 @@ static void check(unsigned long part)
 		}
 }
 
-static void begin_slow(int slow)
-{
-	static void *at[BATCH];
-	static int to[BATCH];
-	static int status[BATCH];
-
-	for (unsigned long first = 0; first < PAGES; first += BATCH) {
-		for (unsigned long i = 0; i < BATCH; i++) {
-			at[i] = (char *)memory + (first + i) * PAGE;
-			to[i] = slow;
-		}
-		if (syscall(SYS_move_pages, 0, BATCH, at, to, status, MPOL_MF_MOVE))
-			where_die("move_pages");
-	}
-}
-
 /* Another part is hot every two seconds. */
 static void *work(void *arg)
 {
@@ -141,7 +125,7 @@ int main(int argc, char **argv)
 		where_die("mmap");
 	for (unsigned long i = 0; i < PAGES; i++)
 		memory[i * PAGE / 8] = i;
-	begin_slow(atoi(argv[2]));
+	where_move(memory, PAGES * PAGE, atoi(argv[2]));
 	began = now();
 	for (uintptr_t i = 0; i < 2; i++)
 		if (pthread_create(

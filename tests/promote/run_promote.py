@@ -421,12 +421,34 @@ def mariadb(g):
     g.check('%s: pages moved' % step.title, moved)
 
 
+def whose(g):
+    """Pages go to the node of the thread that uses them, where the sampler's faults tell who does."""
+    for title, env in ('whose', {}), ('whose, NUMALIFT_SAMPLER=refs', {'NUMALIFT_SAMPLER': 'refs'}):
+        tells = g.kernel == 'newest' and not env
+        # the kernel's balancing would do it, too
+        step = g.shell('\n'.join([
+            balancing(0), '%s 2> /tmp/said; rc=$?' % shlex.join(g.command(['whose', str(SLOW), '100'], env={
+                'NUMALIFT_PROMOTE': 'on', 'NUMALIFT_BUDGET': '100%', 'NUMALIFT_LOG': 'debug', **env})),
+            'grep -v "^numalift: " /tmp/said >&2', 'tail -4 /tmp/said', balancing(1), 'exit $rc']), title)
+
+        def fn(step=step, tells=tells):
+            home, far, slow = (int(text_of(step, name)) for name in ('home', 'far', 'slow'))
+            text = '%d pages at home, %d on the other fast node, %d on the slow one' % (home, far, slow)
+            if slow * 5 > home + far or (tells and home < 9 * far):
+                raise Failed(' / '.join([text] + step.out[-4:]))
+            return text
+        g.check('%s: on fast nodes%s' % (title, ', each on its own' if tells else ''), fn)
+        if not tells:
+            break
+
+
 PARTS = {
     'fire': lambda g: fire(g, g.settings.seconds, 'under fire', CONSTANT),
     'track': lambda g: fire(g, 6, 'tracked only', {**CONSTANT, 'NUMALIFT_PROMOTE': 'track'}, moves=0),
     'cpuset': cpuset,
     'rights': rights,
     'ends': ends,
+    'whose': whose,
     'memcached': memcached_all,
     'memcached-first': memcached_first,
     'daemon': daemon,
@@ -439,7 +461,7 @@ MACHINES = {'vanish': 'unplug'}
 SHORT = {
     '6.1': ('fire', 'cpuset', 'mariadb'),
     '6.12': ('fire', 'track', 'ends'),
-    'newest': ('fire', 'rights', 'memcached-first'),
+    'newest': ('fire', 'rights', 'whose', 'memcached-first'),
 }
 
 
@@ -461,7 +483,7 @@ def main():
     args.timeout = 3000
     args.scratch = os.path.abspath(os.path.join(os.path.dirname(args.launch)))
     args.programs = {n: os.path.join(os.path.abspath(args.programs), n) for n in
-                     ('ends', 'fire', 'holds', 'mcreads', 'rights')}
+                     ('ends', 'fire', 'holds', 'mcreads', 'rights', 'whose')}
     args.programs['numalift'] = os.path.abspath(args.cli)
     args.programs['launch'] = os.path.abspath(args.launch)
     ci = os.environ.get('CI') == 'true'

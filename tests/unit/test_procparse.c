@@ -277,6 +277,7 @@ Test(procparse, task_stat)
 		{"77 (sleep)" STAT_MIDDLE "12 30" STAT_TAIL "5x", -EINVAL, 0, 0},
 		{"77 (sleep)" STAT_MIDDLE "12 30" STAT_TAIL "-5", -EINVAL, 0, 0},
 		{"77 (sleep)" STAT_MIDDLE "x 30" STAT_TAIL "5", -EINVAL, 0, 0},
+		{"77 (sleep) S 1 77 77 0 -1 0 x 0 0 0 12 30" STAT_TAIL "5", -EINVAL, 0, 0},
 		{"77 (sleep)" STAT_MIDDLE "12x 30" STAT_TAIL "5", -EINVAL, 0, 0},
 		{"77 (sleep)" STAT_MIDDLE "12 9223372036854775808" STAT_TAIL "5", -ERANGE, 0, 0},
 		{"77 (sleep)" STAT_MIDDLE "12 30" STAT_TAIL "4294967296", -ERANGE, 0, 0},
@@ -291,6 +292,7 @@ Test(procparse, task_stat)
 		cr_expect_eq(st.cpu_ticks, rows[i].rc ? 4711 : rows[i].ticks, "row %zu", i);
 		cr_expect_eq(st.cpu, rows[i].rc ? 4712 : rows[i].cpu, "row %zu", i);
 		if (rows[i].rc == 0) {
+			cr_expect_eq(st.faults, 93, "row %zu", i);
 			cr_expect_eq(st.threads, 1, "row %zu", i);
 			cr_expect_eq(st.state, 'S', "row %zu", i);
 		}

@@ -940,6 +940,81 @@ Test(promote_sim, metadata_is_a_thousandth, .timeout = 300)
 	stop(&s);
 }
 
+static unsigned by_halves(const struct fake_worker *w, uint32_t page)
+{
+	(void)w;
+	return page < ALL_PAGES / 2 ? 2 : 0;
+}
+
+static unsigned by_lines(const struct fake_worker *w, uint32_t page)
+{
+	return (unsigned)(page * 2654435761u >> 31) * 2 + (w->m == NULL);
+}
+
+/* Two fast nodes: of the pages on them, how many are on the one from which they are used? */
+static double at_home(unsigned (*user)(const struct fake_worker *w, uint32_t page), bool asks,
+	uint64_t seed, struct sim *s)
+{
+	uint64_t fast = 0;
+	uint64_t home = 0;
+
+	start(s, 8, seed);
+	s->m.node[0].pages = FAST_PAGES / 2;
+	fake_memsys_node(&s->m, 5, FAST_PAGES / 2, FAST_NS);
+	set_program(&s->p, HOT_RUNS);
+	/* All on the slow node. */
+	s->m.node[0].gone = s->m.node[2].gone = true;
+	fake_memsys_touch(&s->m, 0, ALL_PAGES);
+	s->m.node[0].gone = s->m.node[2].gone = false;
+	fake_worker_init(&s->w, &s->m, &s->p, SLOW_NS - FAST_NS, 30000);
+	s->w.rss_bytes = LIFT_GIB;
+	s->w.fast_nodes = 1 | 4;
+	s->w.user = asks ? user : NULL;
+	fake_worker_run(&s->w, 60 * S);
+	for (uint32_t i = 0; i < ALL_PAGES; i++) {
+		if (s->m.page[i].node == 1)
+			continue;
+		fast++;
+		home += (unsigned)s->m.page[i].node == user(&s->w, i);
+	}
+	cr_expect_geq(fast, FAST_PAGES * 9 / 10);
+	return (double)home / (double)fast;
+}
+
+Test(promote_sim, pages_go_to_who_uses_them, .timeout = 300)
+{
+	double worst = 1;
+	double not_asked = 0;
+	unsigned most = 0;
+	unsigned shared = 0;
+
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		static struct sim s;
+		double home = at_home(by_halves, true, seed, &s);
+
+		if (worst > home)
+			worst = home;
+		if (most < s.w.questions)
+			most = s.w.questions;
+		stop(&s);
+		not_asked += at_home(by_halves, false, seed, &s) / SEEDS;
+		cr_expect_eq(s.w.questions, 0);
+		stop(&s);
+		(void)at_home(by_lines, true, seed, &s);
+		if (shared < s.w.questions)
+			shared = s.w.questions;
+		stop(&s);
+	}
+	fprintf(stderr,
+		"# two fast nodes: %.1f %% of the pages at least on the one whose threads use "
+		"them, "
+		"after %u questions at most; without them %.1f %%; shared memory: %u questions\n",
+		100 * worst, most, 100 * not_asked, shared);
+	cr_expect_geq(worst, 0.9);
+	cr_expect_leq(not_asked, 0.6);
+	cr_expect_leq(shared, 60);
+}
+
 /* Whatever happens in whatever order, the records stay consistent and the worker gets its sleep. */
 Test(promote_sim, anything_in_any_order, .timeout = 300)
 {

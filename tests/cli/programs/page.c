@@ -129,6 +129,7 @@ static void golden(struct lift_stats *s)
 		.wanted = 640,
 		.pgpromote_candidate = 262300,
 		.pgpromote_success = 262144,
+		.promoted_home = 131072,
 		.pgdemote = 4096,
 		.bounced = 64,
 		.move_busy = 100,
