@@ -37,6 +37,9 @@
 #define CALM_DEARER 4
 #define SHIFT_MAX 12
 
+/* Of a chunk no less than 1 of 2^3, but of fewer chunks: a call costs as much as many pages. */
+#define LEAST_SHIFT 3
+
 /* Fewer pages on slow nodes than this tell nothing of the others. */
 #define SPOT_PAGES 512
 
@@ -457,23 +460,16 @@ uint32_t lift_schedule_moves(const struct lift_schedule *s)
 
 uint16_t lift_schedule_parts(uint32_t pass, uint32_t chunk, unsigned shift)
 {
-	unsigned width = 16;
-	unsigned start = 0;
+	unsigned rare = shift > LEAST_SHIFT ? shift - LEAST_SHIFT : 0;
+	unsigned width = 16u >> (shift - rare);
+	uint32_t turn = pass + chunk;
+	unsigned start;
 	uint32_t bits;
 
+	if (turn & ((UINT32_C(1) << rare) - 1))
+		return 0;
 	/* 5 is odd, so neighbours look at different parts, and 16 chunks at all of them. */
-	if (shift <= 4) {
-		width = 16u >> shift;
-		start = pass * width + chunk * 5;
-	} else {
-		uint32_t turn = (UINT32_C(1) << (shift - 4)) - 1;
-
-		if ((pass + chunk) & turn)
-			return 0;
-		width = 1;
-		start = ((pass + chunk) >> (shift - 4)) + chunk * 5;
-	}
-	start &= 15;
+	start = ((rare ? turn >> rare : pass) * width + chunk * 5) & 15;
 	bits = ((UINT32_C(1) << width) - 1) << start;
 	return (uint16_t)(bits | bits >> 16);
 }
