@@ -235,12 +235,8 @@ static void doubt(struct lift_promote *p, uint64_t rss)
 	struct lift_heat *h = &p->heat;
 	uint32_t nr = h->nr_chunks / RELOCATE_SHARE + 1;
 
-	for (; nr && h->nr_chunks; nr--) {
-		struct lift_chunk *c = &h->chunk[p->where_at++ % h->nr_chunks];
-
-		c->flags |= LIFT_CHUNK_UNKNOWN;
-		lift_users_forget(c);
-	}
+	for (; nr && h->nr_chunks; nr--)
+		h->chunk[p->where_at++ % h->nr_chunks].flags |= LIFT_CHUNK_UNKNOWN;
 	if (rss <= p->rss_at + p->rss_at / 64)
 		return;
 	for (uint32_t n = 0; n < h->nr_chunks; n++)
@@ -378,14 +374,17 @@ static void see_unwritten(struct lift_promote *p)
 			sizeof(p->heat.chunk[n].seen));
 }
 
-/* Who uses it matters where there is more than one node to take it to. */
+/*
+ * Who uses it matters where there is more than one node to take it to. Settled, too little moves for
+ * it to be asked.
+ */
 static bool can_ask(const struct lift_promote *p)
 {
 	unsigned fast = 0;
 
 	for (unsigned i = 0; i < p->nr_slots; i++)
 		fast += p->slot[i].fast && p->slot[i].usable;
-	return p->ask_users && fast > 1 && !p->track_only;
+	return p->ask_users && fast > 1 && !p->track_only && p->schedule.pace == LIFT_PACE_FULL;
 }
 
 /* Armed, not accessed, and likely to cost a fault for nothing before the next pass. */
@@ -696,8 +695,7 @@ static void change(struct lift_promote *p)
 	p->changed_at = p->armed_at;
 	p->judged_at = p->armed_at;
 	lift_heat_settle(&p->heat);
-	for (uint32_t n = 0; n < p->heat.nr_chunks; n++)
-		lift_users_forget(&p->heat.chunk[n]);
+	lift_users_forget(&p->heat);
 	lift_calib_fade(&p->calib);
 	p->no_guess = GUESS_PASSES;
 	p->fresh_n = p->fresh_t = p->gone_n = p->gone_t = 0;
@@ -937,6 +935,7 @@ static void notice(struct lift_promote *p)
 		p->hold = LIFT_HOLD_SAMPLES;
 	p->known_pages = pages;
 	p->known_capacity = p->load.capacity;
+	lift_users_forget(&p->heat);
 	lift_schedule_kick(&p->schedule);
 }
 

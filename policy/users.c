@@ -109,10 +109,7 @@ bool lift_users_next(struct lift_users *u, const struct lift_heat *h, struct lif
 
 		if (!in_question(h, c) || n++ % every)
 			continue;
-		*ret_nr += put_runs(h, c, ret + *ret_nr,
-			every > 1                        ? 1
-			: max / u->group < max - *ret_nr ? max / u->group
-							 : max - *ret_nr);
+		*ret_nr += put_runs(h, c, ret + *ret_nr, every > 1 ? 1 : max / u->group);
 	}
 	return true;
 }
@@ -160,10 +157,14 @@ void lift_users_answer(struct lift_users *u, struct lift_heat *h, const uint32_t
 	}
 }
 
-void lift_users_forget(struct lift_chunk *c)
+void lift_users_forget(struct lift_heat *h)
 {
-	if (!(c->flags & LIFT_CHUNK_ASKED))
-		return;
-	c->flags &= (uint8_t)~LIFT_CHUNK_ASKED;
-	c->home = LIFT_SLOTS;
+	for (uint32_t n = 0; n < h->nr_chunks; n++) {
+		struct lift_chunk *c = &h->chunk[n];
+
+		if (!(c->flags & LIFT_CHUNK_ASKED))
+			continue;
+		c->flags &= (uint8_t)~LIFT_CHUNK_ASKED;
+		c->home = LIFT_SLOTS;
+	}
 }

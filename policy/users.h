@@ -53,7 +53,7 @@ bool lift_users_next(struct lift_users *u, const struct lift_heat *h, struct lif
 void lift_users_answer(struct lift_users *u, struct lift_heat *h, const uint32_t *faults,
 	unsigned nr_slots, uint32_t all, uint32_t used);
 
-/* Who uses @c is to be asked again. */
-void lift_users_forget(struct lift_chunk *c);
+/* All is to be asked again. */
+void lift_users_forget(struct lift_heat *h);
 
 #endif

@@ -842,26 +842,37 @@ static bool ask_users(void)
 {
 	struct lift_range *range = w.work.range;
 	struct answer a = {.used = 0};
-	uint64_t limit = w.work.sleep_ns;
-	uint64_t slept = 0;
-	uint64_t ns = limit / 8;
+	uint64_t ns = w.work.sleep_ns / 16;
+	unsigned most = 0;
 
 	sort(range, w.work.nr);
 	w.work.nr = (unsigned)join(range, w.work.nr, 0);
 	w.too_many = lift_home_faults(&w.home, NULL, NULL) < 0;
 	if (!w.too_many && w.sampler->arm(range, w.work.nr) == 0) {
-		for (; slept < limit && a.all < 4 * LIFT_USERS_ENOUGH; slept += ns) {
-			if (!sleep_sample(ns, ns))
+		uint64_t began_at = w.sys->now(w.sys->ctx);
+		uint64_t had = program_cpu_ns();
+		uint64_t used;
+		uint64_t clock;
+
+		do {
+			if (!sleep_ns(ns))
 				return false;
+			ns *= 2;
 			if (lift_home_faults(&w.home, count_faults, &a) < 0)
 				w.too_many = true;
-		}
+			used = program_cpu_ns();
+			used = used > had ? used - had : 0;
+			clock = w.sys->now(w.sys->ctx) - began_at;
+		} while (a.all < 4 * LIFT_USERS_ENOUGH && clock < SAMPLE_MAX_NS &&
+			 (used < w.work.sleep_ns || clock < w.work.sleep_ns));
 		(void)w.sampler->collect(range, w.work.nr, 0, count_used, &a);
 		if (w.sampler->release)
 			w.sampler->release(range, w.work.nr);
 	}
-	lift_log(LIFT_LOG_DEBUG, "who uses %u chunks: %u faults for %u pages, by nodes %u %u %u",
-		w.promote.users.group, a.all, a.used, a.faults[0], a.faults[1], a.faults[2]);
+	for (unsigned i = 1; i < w.now.nr_nodes; i++)
+		most = a.faults[i] > a.faults[most] ? i : most;
+	lift_log(LIFT_LOG_DEBUG, "who uses %u chunks: of %u faults for %u pages %u on node %d",
+		w.promote.users.group, a.all, a.used, a.faults[most], w.now.node[most].node);
 	lift_promote_users(&w.promote, a.faults, a.all, a.used);
 	return true;
 }

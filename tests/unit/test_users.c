@@ -166,10 +166,10 @@ Test(users, each_goes_to_who_uses_it)
 		ask(&m, &u, rows[i].user);
 		cr_expect_eq(m.questions, 0);
 		/* unless it is to be. */
-		lift_users_forget(&m.h.chunk[0]);
+		lift_users_forget(&m.h);
 		cr_expect_eq(m.h.chunk[0].home, LIFT_SLOTS);
 		ask(&m, &u, rows[i].user);
-		cr_expect_eq(m.questions, 1);
+		cr_expect(m.questions > 0 && m.questions <= rows[i].most);
 		close_memory(&m);
 	}
 }
