@@ -185,8 +185,8 @@ def facts(results):
     rows.append(('a pass', '%s accesses, one every %.1f s' % (
         format(settings['accesses'], ','), settings['period'] / 1e3)))
     if settings.get('quick'):
-        rows.append(('passes', '36 (servers 9 to 32, memcaslap and where memory fits 5, ranges 60, where the hot set '
-                     'moves 90); 4 of `tierload` and `numaload` under those who move nothing'))
+        rows.append(('passes', '30 to 40 (servers 9 to 24, memcaslap and where memory fits 5, `scan` 50, where the hot '
+                     'set moves 68); 4 of `tierload` and `numaload` under those who move nothing'))
     if settings.get('measured'):
         rows.append(('measured', 'the last %d passes at most' % settings['measured']))
     return ['| | |', '| --- | --- |'] + ['| %s | %s |' % (k, '`%s`' % v if k == 'command' else v) for k, v in rows]
