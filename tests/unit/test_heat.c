@@ -46,6 +46,7 @@ static void sample(struct lift_chunk *c, unsigned from, unsigned to, struct lift
 {
 	memset(c->armed, 0xff, sizeof(c->armed));
 	memset(c->seen, 0xff, sizeof(c->seen));
+	memset(c->accessed, 0, sizeof(c->accessed));
 	for (unsigned i = from; i < to; i++)
 		c->accessed[i / 64] |= UINT64_C(1) << i % 64;
 	lift_heat_sample(&heat, c, tally);
