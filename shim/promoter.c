@@ -659,6 +659,24 @@ static unsigned present(struct lift_range r, uintptr_t *ret, bool *ret_huge)
 	return nr;
 }
 
+/* Whether the sampler's faults tell who uses a page. */
+static bool may_ask(void)
+{
+	return w.sampler->traits & LIFT_SAMPLER_FAULTS && !w.too_many;
+}
+
+/*
+ * The node for all that the process has, or -1. Where it can be asked for each part of it, most of
+ * the CPU time is not enough.
+ */
+static int home_of_all(void)
+{
+	enum { NEARLY_ALL = 4096 - 4096 / 16 };
+	int node = lift_home_node(&w.home);
+
+	return node >= 0 && may_ask() && lift_home_share(&w.home, node) < NEARLY_ALL ? -1 : node;
+}
+
 static void locate_chunk(uintptr_t base)
 {
 	static uintptr_t page[LIFT_CHUNK_PAGES];
@@ -672,7 +690,7 @@ static void locate_chunk(uintptr_t base)
 		unsigned nr = present(r, page, &huge);
 
 		if (!described)
-			lift_promote_describe(&w.promote, base, huge, lift_home_node(&w.home));
+			lift_promote_describe(&w.promote, base, huge, home_of_all());
 		described = true;
 		if (huge)
 			nr = 1;
@@ -1091,8 +1109,7 @@ static bool promote(void)
 		lift_promote_spent(&w.promote, spent - w.spent_at);
 		w.spent_at = spent;
 		w.promote.track_only = why_not_moved() != NULL;
-		w.promote.ask_users = w.sampler->traits & LIFT_SAMPLER_FAULTS && !w.too_many &&
-				      lift_home_node(&w.home) < 0;
+		w.promote.ask_users = may_ask() && home_of_all() < 0;
 		step = lift_promote_step(&w.promote, &w.now, &w.work);
 		if (step == LIFT_STEP_ARM) {
 			gather();
