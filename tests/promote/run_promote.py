@@ -462,7 +462,7 @@ MACHINES = {'vanish': 'unplug'}
 SHORT = {
     '6.1': ('fire', 'cpuset', 'mariadb'),
     '6.12': ('fire', 'track', 'ends'),
-    'newest': ('fire', 'rights', 'whose', 'memcached-first'),
+    'newest': ('fire', 'rights', 'memcached-first'),
 }
 
 
