@@ -228,11 +228,9 @@ bool lift_moveplan_next(struct lift_moveplan *m, const struct lift_heat *h,
 		fill(m, b->demote ? &m->down : &m->up, h, w, slots, nr_slots);
 		if (b->nr)
 			return true;
-		/* Nothing found to the end: that side is done, but for what was put off. */
+		/* Nothing found to the end. */
 		if (b->demote)
 			m->cut.nr_demote = m->cut.excess = 0;
-		else if (!go_anywhere(m))
-			m->cut.nr_promote = 0;
 	}
 	m->ended = true;
 	return false;

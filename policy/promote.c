@@ -1191,11 +1191,13 @@ void lift_promote_faulted(struct lift_promote *p, uint64_t nr)
 	p->pass.faults_known = true;
 }
 
-void lift_promote_users(
+int lift_promote_users(
 	struct lift_promote *p, const uint32_t *faults, uint32_t all, uint32_t used)
 {
-	lift_users_answer(&p->users, &p->heat, faults, p->nr_slots, all, used);
+	int slot = lift_users_answer(&p->users, &p->heat, faults, p->nr_slots, all, used);
+
 	p->spent_ns += (uint64_t)used * p->schedule.costs.fault_ns;
+	return slot < 0 ? -1 : p->slot[slot].node;
 }
 
 void lift_promote_spent(struct lift_promote *p, uint64_t ns)

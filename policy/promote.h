@@ -226,9 +226,10 @@ void lift_promote_faulted(struct lift_promote *p, uint64_t nr);
 
 /*
  * After ASK: faults by threads on the node of each slot, @all with those of threads elsewhere, and
- * how many units (pages, huge pages) of the ranges were used.
+ * how many units (pages, huge pages) of the ranges were used. Returns the node that it is concluded
+ * they are used from, or -1.
  */
-void lift_promote_users(
+int lift_promote_users(
 	struct lift_promote *p, const uint32_t *faults, uint32_t all, uint32_t used);
 
 /* CPU time that the caller has used for all this, but for moves, since it last said so. */

@@ -127,7 +127,7 @@ static void settle(struct lift_users *u, struct lift_heat *h, uint32_t end, uint
 	}
 }
 
-void lift_users_answer(struct lift_users *u, struct lift_heat *h, const uint32_t *faults,
+int lift_users_answer(struct lift_users *u, struct lift_heat *h, const uint32_t *faults,
 	unsigned nr_slots, uint32_t all, uint32_t used)
 {
 	unsigned best = 0;
@@ -135,7 +135,7 @@ void lift_users_answer(struct lift_users *u, struct lift_heat *h, const uint32_t
 	if (all < LIFT_USERS_ENOUGH || all > 2 * used + LIFT_USERS_ENOUGH) {
 		u->rest = u->rest == 0 ? 1 : u->rest < REST_MAX ? u->rest * 2 : REST_MAX;
 		u->wait = u->rest;
-		return;
+		return -1;
 	}
 	u->rest = 0;
 	for (unsigned i = 1; i < nr_slots; i++)
@@ -145,7 +145,9 @@ void lift_users_answer(struct lift_users *u, struct lift_heat *h, const uint32_t
 		settle(u, h, u->end, (uint8_t)best);
 		u->mixed = 0;
 		u->size = u->group < UINT32_MAX / 2 ? u->group * 2 : 0;
-	} else if (u->group > 1) {
+		return (int)best;
+	}
+	if (u->group > 1) {
 		u->size = u->group / 2;
 	} else {
 		bool all_are = ++u->mixed == MIXED;
@@ -155,6 +157,7 @@ void lift_users_answer(struct lift_users *u, struct lift_heat *h, const uint32_t
 		if (all_are)
 			u->mixed = 0;
 	}
+	return -1;
 }
 
 void lift_users_forget(struct lift_heat *h)

@@ -48,9 +48,9 @@ bool lift_users_next(struct lift_users *u, const struct lift_heat *h, struct lif
 /*
  * The answer: faults by threads on each of @nr_slots, @all with those of others, and how many units
  * (pages, huge pages) of the ranges were used. Too few faults, or far more than that explains, are
- * none: then nothing is asked for some passes.
+ * none: then nothing is asked for some passes. Returns the slot whose threads use the group, or -1.
  */
-void lift_users_answer(struct lift_users *u, struct lift_heat *h, const uint32_t *faults,
+int lift_users_answer(struct lift_users *u, struct lift_heat *h, const uint32_t *faults,
 	unsigned nr_slots, uint32_t all, uint32_t used);
 
 /* All is to be asked again. */

@@ -163,6 +163,13 @@ static uint64_t program_cpu_ns(void)
 	return all > own ? all - own : 0;
 }
 
+static uint64_t cpu_since(uint64_t had)
+{
+	uint64_t now = program_cpu_ns();
+
+	return now > had ? now - had : 0;
+}
+
 /*
  * Until the program has been active for long enough (promote.h). One that is active now and then
  * would be asked hundreds of times if each look were a few milliseconds after the last: the next is
@@ -183,8 +190,7 @@ static bool sleep_sample(uint64_t ns, uint64_t cpu_ns)
 		if (!sleep_ns(ns))
 			return false;
 		clock = w.sys->now(w.sys->ctx) - began_at;
-		used = program_cpu_ns();
-		used = used > had ? used - had : 0;
+		used = cpu_since(had);
 		if (used >= enough || clock >= SAMPLE_MAX_NS)
 			return true;
 		ns = used ? (enough - used) * (clock / 1024) / (used / 1024 + 1) : most;
@@ -861,7 +867,7 @@ static bool ask_users(void)
 	struct lift_range *range = w.work.range;
 	struct answer a = {.used = 0};
 	uint64_t ns = w.work.sleep_ns / 16;
-	unsigned most = 0;
+	int node;
 
 	sort(range, w.work.nr);
 	w.work.nr = (unsigned)join(range, w.work.nr, 0);
@@ -878,8 +884,7 @@ static bool ask_users(void)
 			ns *= 2;
 			if (lift_home_faults(&w.home, count_faults, &a) < 0)
 				w.too_many = true;
-			used = program_cpu_ns();
-			used = used > had ? used - had : 0;
+			used = cpu_since(had);
 			clock = w.sys->now(w.sys->ctx) - began_at;
 		} while (a.all < 4 * LIFT_USERS_ENOUGH && clock < SAMPLE_MAX_NS &&
 			 (used < w.work.sleep_ns || clock < w.work.sleep_ns));
@@ -887,11 +892,9 @@ static bool ask_users(void)
 		if (w.sampler->release)
 			w.sampler->release(range, w.work.nr);
 	}
-	for (unsigned i = 1; i < w.now.nr_nodes; i++)
-		most = a.faults[i] > a.faults[most] ? i : most;
-	lift_log(LIFT_LOG_DEBUG, "who uses %u chunks: of %u faults for %u pages %u on node %d",
-		w.promote.users.group, a.all, a.used, a.faults[most], w.now.node[most].node);
-	lift_promote_users(&w.promote, a.faults, a.all, a.used);
+	node = lift_promote_users(&w.promote, a.faults, a.all, a.used);
+	lift_log(LIFT_LOG_DEBUG, "who uses %u chunks: %u faults for %u pages, node %d",
+		w.promote.users.group, a.all, a.used, node);
 	return true;
 }
 

@@ -423,8 +423,9 @@ def mariadb(g):
 
 def whose(g):
     """Pages go to the node of the thread that uses them, where the sampler's faults tell who does."""
-    for title, env in ('whose', {}), ('whose, NUMALIFT_SAMPLER=refs', {'NUMALIFT_SAMPLER': 'refs'}):
-        tells = g.kernel == 'newest' and not env
+    newest = g.kernel == 'newest'
+    for title, env in (('whose', {}), ('whose, NUMALIFT_SAMPLER=refs', {'NUMALIFT_SAMPLER': 'refs'}))[:1 + newest]:
+        tells = newest and not env
         # the kernel's balancing would do it, too
         step = g.shell('\n'.join([
             balancing(0), '%s 2> /tmp/said; rc=$?' % shlex.join(g.command(['whose', str(SLOW), '100'], env={
@@ -439,8 +440,6 @@ def whose(g):
                 raise Failed(' / '.join([text] + step.out[-4:]))
             return text
         g.check('%s: on fast nodes%s' % (title, ', each on its own' if tells else ''), fn)
-        if not tells:
-            break
 
 
 PARTS = {
