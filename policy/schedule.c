@@ -270,6 +270,7 @@ static void set_window(
 	uint64_t low = load->capacity * 9 / 20;
 	uint64_t most = whole || load->fits ? WINDOW_LONG_MAX_NS : WINDOW_MAX_NS;
 	unsigned times = 2;
+	bool all_used = used * 10 > all * 9;
 
 	/* It does not fit any more. */
 	if (s->window_ns > most)
@@ -279,16 +280,20 @@ static void set_window(
 		low /= 2;
 	if (pass->armed < 256 || pass->doubtful)
 		return;
-	/* What is used anyway need not be told apart if it fits. */
-	if (used > high && load->capacity < all) {
-		if (whole && used * 10 > all * 9)
+	/*
+	 * What is used anyway need not be told apart if it fits; but of a page that is always found
+	 * used nobody knows whether it is so often enough to pay for the move.
+	 */
+	if ((used > high && load->capacity < all) || (all_used && pass->paying == 0)) {
+		if (whole && all_used)
 			times = 4;
 		for (; times > 1 && s->window_ns / 2 >= WINDOW_MIN_NS; times /= 2)
 			s->window_ns /= 2;
-		pass->blurred = used * 10 > all * 9;
+		pass->blurred = all_used;
 		return;
 	}
-	if (!pass->active || used >= low || used * 10 >= all * 9)
+	/* Half of all is as good a part as any. */
+	if (!pass->active || used >= low || used * 2 >= all)
 		return;
 	if (whole && used * 4 < low)
 		times = 4;

@@ -372,6 +372,34 @@ Test(schedule, the_sample_is_as_long_as_the_fast_nodes_are_large)
 	cr_assert_geq(s.window_ns, 1000000);
 }
 
+Test(schedule, how_often_is_asked_before_it_does_not_pay)
+{
+	struct lift_schedule s;
+	struct lift_load roomy = load;
+	uint64_t all = load.slow_pages + load.fast_pages;
+
+	roomy.fits = true;
+	roomy.capacity = all * 2;
+	lift_schedule_init(&s, &costs, PPM);
+	/* Every page in each tenth of a second. */
+	for (int pays = 1; pays >= 0; pays--) {
+		s.window_ns = 2 * S;
+		for (unsigned i = 0; i < 12; i++) {
+			struct lift_pass pass = {
+				.armed = 10000, .active = true, .paying = pays ? all / 2 : 0};
+
+			pass.est_accessed =
+				s.window_ns < S / 10 ? s.window_ns * all / (S / 10) : all;
+			lift_schedule_end(&s, S, &pass, &roomy);
+		}
+		if (pays)
+			cr_assert_eq(s.window_ns, 2 * S);
+		else
+			cr_assert(s.window_ns > S / 20 && s.window_ns < S / 10, "%lu",
+				(unsigned long)s.window_ns);
+	}
+}
+
 Test(schedule, every_part_has_its_turn)
 {
 	for (unsigned shift = 0; shift <= 8; shift++) {
