@@ -43,3 +43,14 @@ bool lift_bits_set(struct lift_bits *b, size_t granule)
 		memory_order_relaxed);
 	return true;
 }
+
+void lift_bits_clear(struct lift_bits *b, size_t granule)
+{
+	_Atomic uint64_t *page;
+
+	if (!lift_bits_test(b, granule))
+		return;
+	page = atomic_load_explicit(&b->page[granule / 64 / LIFT_BITS_WORDS], memory_order_acquire);
+	atomic_fetch_and_explicit(&page[granule / 64 % LIFT_BITS_WORDS],
+		~(UINT64_C(1) << granule % 64), memory_order_relaxed);
+}

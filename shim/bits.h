@@ -36,5 +36,6 @@ static inline bool lift_bits_test(struct lift_bits *b, size_t granule)
 
 /* False when there is no memory for it, or no such granule. */
 bool lift_bits_set(struct lift_bits *b, size_t granule);
+void lift_bits_clear(struct lift_bits *b, size_t granule);
 
 #endif

@@ -19,10 +19,14 @@
 #include "shim/vm.h"
 #include "shim/worker.h"
 
-_Atomic uint64_t lift_heap_bits[LIFT_GRANULES / 64];
+_Atomic uint8_t lift_heap_near[LIFT_NEAR_GRANULES];
+_Static_assert((LIFT_FAST_LIMIT & LIFT_GRANULE_FREE) && !(LIFT_FAST_LIMIT & LIFT_GRANULE_ASKED),
+	"an open slot says yes to one of them");
+static struct lift_bits far; /* which granules from 16 TiB on are mimalloc's */
 size_t lift_heap_large_min = LIFT_LARGE_MIN;
 
-static struct lift_range mimalloc; /* where its code is */
+static struct lift_range mimalloc;                 /* where its code is */
+static enum lift_granule own = LIFT_GRANULE_ASKED; /* what mimalloc's granules are; from boot on */
 static _Atomic size_t mapped;
 
 #define OPEN_AT_ONCE (2 * LIFT_GRANULE)
@@ -45,6 +49,8 @@ static _Atomic bool spare_tried;
 void lift_heap_boot(int nodes, bool direct)
 {
 	(void)lift_object_range((uintptr_t)&mi_malloc, &mimalloc);
+	if (direct)
+		own = LIFT_GRANULE_FREE;
 	/*
 	 * Left alone, mimalloc looks for node1, node2, ... in sysfs until one is missing: at its
 	 * first segment, when a sandbox may be up that kills for it, and with ids that have holes
@@ -75,15 +81,21 @@ static void mark(uintptr_t start, uintptr_t end, bool ours)
 	size_t last = (end - 1) >> LIFT_GRANULE_SHIFT;
 
 	for (size_t g = start >> LIFT_GRANULE_SHIFT; g <= last && g < LIFT_GRANULES; g++) {
-		uint64_t bit = UINT64_C(1) << (g % 64);
-
-		if (ours)
-			atomic_fetch_or_explicit(
-				&lift_heap_bits[g / 64], bit, memory_order_relaxed);
+		if (g < LIFT_NEAR_GRANULES)
+			atomic_store_explicit(&lift_heap_near[g], ours ? own : LIFT_GRANULE_OTHERS,
+				memory_order_relaxed);
+		else if (ours)
+			(void)lift_bits_set(&far, g);
 		else
-			atomic_fetch_and_explicit(
-				&lift_heap_bits[g / 64], ~bit, memory_order_relaxed);
+			lift_bits_clear(&far, g);
 	}
+}
+
+bool lift_heap_owns_far(const void *p)
+{
+	size_t g = (uintptr_t)p >> LIFT_GRANULE_SHIFT;
+
+	return g >= LIFT_NEAR_GRANULES && lift_bits_test(&far, g);
 }
 
 static void note_mixed(uintptr_t start, uintptr_t end)

@@ -2,9 +2,9 @@
 /*
  * The heap behind the malloc family: mimalloc for blocks below LIFT_LARGE_MIN, mappings of their
  * own (large.h) above, libc's own allocator where neither can serve (out of address space, inside a
- * signal handler, in the middle of mimalloc). Blocks find their way home by address: a bitmap with
- * one bit for each 32 MiB of address space says what is mimalloc's. The mmap hook gives mimalloc
- * whole, aligned 32 MiB granules, so that no other mapping ever shares one with it.
+ * signal handler, in the middle of mimalloc). Blocks find their way home by address: a table
+ * of granules of 32 MiB says which are mimalloc's. The mmap hook gives mimalloc whole, aligned
+ * granules, so that no other mapping ever shares one with it.
  *
  * All functions keep glibc's contracts (errno included) and may be called in every state of the
  * process, from any thread and from signal handlers.
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "policy/types.h"
+#include "shim/compiler.h"
 
 #define LIFT_GRANULE_SHIFT 25
 #define LIFT_GRANULE ((size_t)1 << LIFT_GRANULE_SHIFT)
@@ -35,15 +36,35 @@
  */
 #define LIFT_LARGE_MIN ((size_t)16 << 20)
 
-extern __attribute__((visibility("hidden"))) _Atomic uint64_t lift_heap_bits[LIFT_GRANULES / 64];
+/*
+ * What a granule is to us. mimalloc asks for addresses that begin at 2 to 6 TiB and go up with
+ * every segment. For those below 16 TiB there is a byte each, as a bit would have to be shifted out
+ * of its word at every free; the others are in a set that takes longer to ask.
+ */
+enum lift_granule {
+	LIFT_GRANULE_OTHERS,
+	LIFT_GRANULE_FREE = 1,  /* mimalloc's, and free may jump into it (lift_thread_may_free) */
+	LIFT_GRANULE_ASKED = 2, /* mimalloc's, but somebody stands between it and the kernel */
+};
+#define LIFT_NEAR_GRANULES (((size_t)16 << 40) >> LIFT_GRANULE_SHIFT)
+extern __attribute__((visibility("hidden"))) _Atomic uint8_t lift_heap_near[LIFT_NEAR_GRANULES];
 
-static inline bool lift_heap_owns(const void *p)
+/* enum lift_granule of the memory at p, which need not be anything; OTHERS from 16 TiB on. */
+static inline unsigned lift_heap_granule(const void *p)
 {
 	size_t g = (uintptr_t)p >> LIFT_GRANULE_SHIFT;
 
-	return g < LIFT_GRANULES &&
-	       (atomic_load_explicit(&lift_heap_bits[g / 64], memory_order_relaxed) >> (g % 64) &
-		       1);
+	if (unlikely(g >= LIFT_NEAR_GRANULES))
+		return LIFT_GRANULE_OTHERS;
+	return atomic_load_explicit(&lift_heap_near[g], memory_order_relaxed);
+}
+
+/* The same question for memory from 16 TiB on. */
+bool lift_heap_owns_far(const void *p);
+
+static inline bool lift_heap_owns(const void *p)
+{
+	return lift_heap_granule(p) != LIFT_GRANULE_OTHERS || lift_heap_owns_far(p);
 }
 
 /* Where requests go from at which large blocks begin; at most LIFT_LARGE_MIN, less when the policy

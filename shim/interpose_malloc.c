@@ -71,7 +71,13 @@ static __attribute__((noinline)) void *calloc_slow(size_t nmemb, size_t size)
 
 static __attribute__((noinline)) void free_slow(void *p)
 {
-	if (!p || lift_early_owns(p) || too_early())
+	if (!p)
+		return;
+	if (lift_heap_owns(p) && lift_thread_fast(0)) {
+		mi_free(p);
+		return;
+	}
+	if (lift_early_owns(p) || too_early())
 		return;
 	if (lift_aside())
 		LIFT_NEXT(free, void, (void *), (p));
@@ -109,11 +115,20 @@ static __attribute__((noinline)) void *aligned_slow(size_t align, size_t n)
 	return lift_heap_aligned(align, n);
 }
 
+/* True where nothing has to be asked before lift_mi_aligned(n, align). */
+static inline bool fast_aligned(size_t align, size_t n)
+{
+	return align > LIFT_MIN_BLOCK && align <= PAGE && (align & (align - 1)) == 0 &&
+	       lift_thread_fast(n);
+}
+
 /* align is a power of two; the caller has asked lift_aside() */
 static void *aligned(size_t align, size_t n)
 {
-	if (likely(align > LIFT_MIN_BLOCK && align <= PAGE && lift_thread_fast(n)))
+	if (likely(fast_aligned(align, n)))
 		return lift_mi_aligned(n, align);
+	if (align <= LIFT_MIN_BLOCK)
+		return malloc(n);
 	return aligned_slow(align, n);
 }
 
@@ -121,8 +136,10 @@ static void *aligned(size_t align, size_t n)
 
 LIFT_EXPORT void *malloc(size_t n)
 {
-	if (lift_thread_fast(n))
-		return mi_malloc(lift_mi_size(n));
+	if (likely(lift_thread_fast_above(n, LIFT_MIN_BLOCK / 2)))
+		return mi_malloc(n);
+	if (likely(lift_thread_fast(n)))
+		return mi_malloc(LIFT_MIN_BLOCK);
 	return malloc_slow(n);
 }
 
@@ -133,14 +150,14 @@ LIFT_EXPORT void *calloc(size_t nmemb, size_t size)
 {
 	size_t n;
 
-	if (likely(!__builtin_mul_overflow(nmemb, size, &n)) && lift_thread_fast(n))
+	if (likely(!__builtin_mul_overflow(nmemb, size, &n) && lift_thread_fast(n)))
 		return mi_zalloc(lift_mi_size(n));
 	return calloc_slow(nmemb, size);
 }
 
 LIFT_EXPORT void free(void *p)
 {
-	if (likely(lift_heap_owns(p)) && lift_thread_fast(0))
+	if (likely(lift_thread_may_free(lift_heap_granule(p))))
 		mi_free(p);
 	else
 		free_slow(p);
@@ -148,8 +165,9 @@ LIFT_EXPORT void free(void *p)
 
 LIFT_EXPORT void *realloc(void *p, size_t n)
 {
-	if (likely(n != 0 && lift_heap_owns(p)) && lift_thread_fast(n))
-		return mi_realloc(p, lift_mi_size(n));
+	if (likely(lift_thread_may_free(lift_heap_granule(p)) &&
+		    lift_thread_fast_above(n, LIFT_MIN_BLOCK / 2)))
+		return mi_realloc(p, n);
 	return realloc_slow(p, n);
 }
 
@@ -187,12 +205,15 @@ LIFT_EXPORT int posix_memalign(void **ret, size_t align, size_t n)
 	int saved = errno;
 	void *p;
 
-	if (lift_aside())
+	if (likely(fast_aligned(align, n)))
+		p = lift_mi_aligned(n, align);
+	else if (lift_aside())
 		return LIFT_NEXT(posix_memalign, int, (void **, size_t, size_t), (ret, align, n));
-	if (align % sizeof(void *) != 0 || align == 0 || (align & (align - 1)) != 0)
+	else if (align % sizeof(void *) != 0 || align == 0 || (align & (align - 1)) != 0)
 		return EINVAL;
-	p = aligned(align, n);
-	if (!p) {
+	else
+		p = aligned(align, n);
+	if (unlikely(!p)) {
 		errno = saved; /* the error is the result, and only that */
 		return ENOMEM;
 	}
@@ -202,6 +223,8 @@ LIFT_EXPORT int posix_memalign(void **ret, size_t align, size_t n)
 
 LIFT_EXPORT void *memalign(size_t align, size_t n)
 {
+	if (likely(fast_aligned(align, n)))
+		return lift_mi_aligned(n, align);
 	if (lift_aside())
 		return LIFT_NEXT(memalign, void *, (size_t, size_t), (align, n));
 	/* As in glibc: anything is rounded up to a power of two, as long as there is one. */
@@ -216,6 +239,8 @@ LIFT_EXPORT void *memalign(size_t align, size_t n)
 
 LIFT_EXPORT void *aligned_alloc(size_t align, size_t n)
 {
+	if (likely(fast_aligned(align, n)))
+		return lift_mi_aligned(n, align);
 	if (lift_aside())
 		return LIFT_NEXT(aligned_alloc, void *, (size_t, size_t), (align, n));
 	return memalign(align, n);

@@ -12,7 +12,7 @@ __thread struct lift_thread lift_thread_self __attribute__((tls_model("initial-e
 /* Not zero, so it tells whether thread-local storage has its initial values. */
 static __thread int image_is_there __attribute__((tls_model("initial-exec"))) = 1;
 
-_Atomic size_t lift_thread_mask = SIZE_MAX;
+_Atomic size_t lift_thread_slow;
 
 /* What a fork touches lies together: each page of it is copied in the parent and again in the
  * child. */
@@ -38,12 +38,12 @@ bool lift_thread_heap_closed(void)
 static void open_limit(struct lift_thread *t)
 {
 	if (t->starved == 0)
-		atomic_store_explicit(&t->limit, LIFT_FAST_LIMIT, memory_order_relaxed);
+		__atomic_store_n(&t->limit, LIFT_FAST_LIMIT, __ATOMIC_RELAXED);
 }
 
 static void close_limit(struct lift_thread *t)
 {
-	atomic_store_explicit(&t->limit, 0, memory_order_relaxed);
+	__atomic_store_n(&t->limit, 0, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
@@ -147,27 +147,27 @@ bool lift_thread_came_fast(void)
 
 static _Atomic unsigned slow_reasons;
 
-/* Whoever changes the reasons last has the last word about the mask, too. */
-static void set_mask(void)
+/* Whoever changes the reasons last has the last word about what follows from them, too. */
+static void set_slow(void)
 {
 	unsigned seen;
 
 	do {
 		seen = atomic_load(&slow_reasons);
-		atomic_store(&lift_thread_mask, seen ? 0 : SIZE_MAX);
+		atomic_store(&lift_thread_slow, seen ? SIZE_MAX : 0);
 	} while (seen != atomic_load(&slow_reasons));
 }
 
 void lift_thread_all_slow(enum lift_slow why)
 {
 	atomic_fetch_or(&slow_reasons, (unsigned)why);
-	set_mask();
+	set_slow();
 }
 
 void lift_thread_all_fast(enum lift_slow why)
 {
 	atomic_fetch_and(&slow_reasons, ~(unsigned)why);
-	set_mask();
+	set_slow();
 }
 
 void lift_thread_fork_prepare(void)

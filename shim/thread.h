@@ -33,8 +33,11 @@
 #include "policy/classify.h"
 #include "shim/compiler.h"
 
-/* An open slot's limit: from here on a block is, or can be, a mapping of its own. */
-#define LIFT_FAST_LIMIT LIFT_LARGE_BYTES
+/*
+ * An open slot's limit: from LIFT_LARGE_BYTES on a block is, or can be, a mapping of its own. A
+ * little less, for lift_thread_fast_above(), and odd, for lift_thread_may_free().
+ */
+#define LIFT_FAST_LIMIT (LIFT_LARGE_BYTES - 15)
 
 enum lift_thread_state {
 	LIFT_THREAD_NEW, /* zero: no call so far */
@@ -43,10 +46,10 @@ enum lift_thread_state {
 };
 
 struct lift_thread {
-	_Atomic size_t limit; /* written by the thread itself */
-	uint8_t state;        /* enum lift_thread_state */
-	uint8_t inside;       /* in mimalloc by the slow way, or in the functions below */
-	uint16_t starved;     /* requests left that go to libc at once */
+	size_t limit;     /* only ever touched by the thread itself, and its signal handlers */
+	uint8_t state;    /* enum lift_thread_state */
+	uint8_t inside;   /* in mimalloc by the slow way, or in the functions below */
+	uint16_t starved; /* requests left that go to libc at once */
 	uint16_t starve_step;
 	uint16_t frees; /* calls before it was registered */
 	uint64_t mask;  /* signals to unblock, while the lock is held */
@@ -55,14 +58,29 @@ struct lift_thread {
 extern __attribute__((visibility("hidden"),
 	tls_model("initial-exec"))) __thread struct lift_thread lift_thread_self;
 
-/* All ones, or 0 while every thread has to go the slow way. */
-extern __attribute__((visibility("hidden"))) _Atomic size_t lift_thread_mask;
+/* 0, or all ones while every thread has to ask for memory the slow way. */
+extern __attribute__((visibility("hidden"))) _Atomic size_t lift_thread_slow;
 
-/* True when a request of n bytes (0 for a free) may go to mimalloc directly. */
+/* True when a request of n bytes may go to mimalloc directly. */
 static inline bool lift_thread_fast(size_t n)
 {
-	return likely(n < (atomic_load_explicit(&lift_thread_self.limit, memory_order_relaxed) &
-				  atomic_load_explicit(&lift_thread_mask, memory_order_relaxed)));
+	return (n | atomic_load_explicit(&lift_thread_slow, memory_order_relaxed)) <
+	       lift_thread_self.limit;
+}
+
+/* And more than @min bytes, which is small: one comparison answers both. */
+static inline bool lift_thread_fast_above(size_t n, size_t min)
+{
+	return lift_thread_fast(n - min - 1);
+}
+
+/*
+ * True when a block in a granule of that kind (enum lift_granule) may go back to mimalloc directly.
+ * Nobody has to stand behind it, as behind a request that may find no memory.
+ */
+static inline bool lift_thread_may_free(unsigned granule)
+{
+	return ((uint8_t)lift_thread_self.limit & (uint8_t)granule) != 0;
 }
 
 /*
