@@ -411,8 +411,6 @@ void *lift_heap_calloc(size_t n)
 
 void *lift_heap_aligned(size_t align, size_t n)
 {
-	if (align <= LIFT_MIN_BLOCK)
-		return take(PLAIN, 0, n);
 	if (align > PTRDIFF_MAX || n > PTRDIFF_MAX - align) {
 		errno = ENOMEM;
 		return NULL;

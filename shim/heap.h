@@ -81,7 +81,7 @@ void lift_heap_boot(int nodes, bool direct);
 /* The ways that are not inlined in interpose_malloc.c. n and align are the caller's, unchecked. */
 void *lift_heap_malloc(size_t n);
 void *lift_heap_calloc(size_t n);                /* the product, already checked */
-void *lift_heap_aligned(size_t align, size_t n); /* align: a power of two */
+void *lift_heap_aligned(size_t align, size_t n); /* align: a power of two above 16 */
 void *lift_heap_realloc(void *p, size_t n);      /* p not NULL, n not 0 */
 void lift_heap_free(void *p);                    /* any p */
 size_t lift_heap_usable(void *p);                /* any p */

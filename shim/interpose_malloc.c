@@ -73,7 +73,7 @@ static __attribute__((noinline)) void free_slow(void *p)
 {
 	if (!p)
 		return;
-	if (lift_heap_owns(p) && lift_thread_fast(0)) {
+	if (lift_heap_owns_far(p) && lift_thread_fast(0)) {
 		mi_free(p);
 		return;
 	}
@@ -108,8 +108,11 @@ static __attribute__((noinline)) void *realloc_slow(void *p, size_t n)
 	return lift_heap_realloc(p, n);
 }
 
+/* align is a power of two; the caller has asked lift_aside() */
 static __attribute__((noinline)) void *aligned_slow(size_t align, size_t n)
 {
+	if (align <= LIFT_MIN_BLOCK)
+		return malloc(n);
 	if (too_early())
 		return or_no_memory(lift_early_alloc(n, align));
 	return lift_heap_aligned(align, n);
@@ -122,21 +125,11 @@ static inline bool fast_aligned(size_t align, size_t n)
 	       lift_thread_fast(n);
 }
 
-/* align is a power of two; the caller has asked lift_aside() */
-static void *aligned(size_t align, size_t n)
-{
-	if (likely(fast_aligned(align, n)))
-		return lift_mi_aligned(n, align);
-	if (align <= LIFT_MIN_BLOCK)
-		return malloc(n);
-	return aligned_slow(align, n);
-}
-
 /* --- what programs call --- */
 
 LIFT_EXPORT void *malloc(size_t n)
 {
-	if (likely(lift_thread_fast_above(n, LIFT_MIN_BLOCK / 2)))
+	if (likely(lift_thread_fast_above(n, LIFT_MI_TOO_SMALL)))
 		return mi_malloc(n);
 	if (likely(lift_thread_fast(n)))
 		return mi_malloc(LIFT_MIN_BLOCK);
@@ -166,7 +159,7 @@ LIFT_EXPORT void free(void *p)
 LIFT_EXPORT void *realloc(void *p, size_t n)
 {
 	if (likely(lift_thread_may_free(lift_heap_granule(p)) &&
-		    lift_thread_fast_above(n, LIFT_MIN_BLOCK / 2)))
+		    lift_thread_fast_above(n, LIFT_MI_TOO_SMALL)))
 		return mi_realloc(p, n);
 	return realloc_slow(p, n);
 }
@@ -212,7 +205,7 @@ LIFT_EXPORT int posix_memalign(void **ret, size_t align, size_t n)
 	else if (align % sizeof(void *) != 0 || align == 0 || (align & (align - 1)) != 0)
 		return EINVAL;
 	else
-		p = aligned(align, n);
+		p = aligned_slow(align, n);
 	if (unlikely(!p)) {
 		errno = saved; /* the error is the result, and only that */
 		return ENOMEM;
@@ -234,7 +227,7 @@ LIFT_EXPORT void *memalign(size_t align, size_t n)
 	}
 	if (align & (align - 1))
 		align = (size_t)1 << (64 - __builtin_clzl(align));
-	return aligned(align, n);
+	return aligned_slow(align, n);
 }
 
 LIFT_EXPORT void *aligned_alloc(size_t align, size_t n)
@@ -250,7 +243,7 @@ LIFT_EXPORT void *valloc(size_t n)
 {
 	if (lift_aside())
 		return LIFT_NEXT(valloc, void *, (size_t), (n));
-	return aligned(PAGE, n);
+	return aligned_slow(PAGE, n);
 }
 
 LIFT_EXPORT void *pvalloc(size_t n)
@@ -263,7 +256,7 @@ LIFT_EXPORT void *pvalloc(size_t n)
 		errno = ENOMEM;
 		return NULL;
 	}
-	return aligned(PAGE, rounded & ~(PAGE - 1));
+	return aligned_slow(PAGE, rounded & ~(PAGE - 1));
 }
 
 LIFT_EXPORT size_t malloc_usable_size(void *p)

@@ -20,6 +20,8 @@
 #include "shim/compiler.h"
 
 #define LIFT_MIN_BLOCK 16
+/* From more than so many bytes on its blocks are of that size without being told. */
+#define LIFT_MI_TOO_SMALL 8
 
 static inline size_t lift_mi_size(size_t n)
 {

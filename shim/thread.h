@@ -35,7 +35,8 @@
 
 /*
  * An open slot's limit: from LIFT_LARGE_BYTES on a block is, or can be, a mapping of its own. A
- * little less, for lift_thread_fast_above(), and odd, for lift_thread_may_free().
+ * little less, for lift_thread_fast_above(), and with the bit of LIFT_GRANULE_FREE, but not that of
+ * LIFT_GRANULE_ASKED, for lift_thread_may_free().
  */
 #define LIFT_FAST_LIMIT (LIFT_LARGE_BYTES - 15)
 
@@ -46,9 +47,9 @@ enum lift_thread_state {
 };
 
 struct lift_thread {
-	size_t limit;     /* only ever touched by the thread itself, and its signal handlers */
-	uint8_t state;    /* enum lift_thread_state */
-	uint8_t inside;   /* in mimalloc by the slow way, or in the functions below */
+	size_t limit;   /* of this thread and its signal handlers only, so it need not be atomic */
+	uint8_t state;  /* enum lift_thread_state */
+	uint8_t inside; /* in mimalloc by the slow way, or in the functions below */
 	uint16_t starved; /* requests left that go to libc at once */
 	uint16_t starve_step;
 	uint16_t frees; /* calls before it was registered */
