@@ -138,11 +138,15 @@ def by_node(step, when):
 
 
 def balancing(mode):
-    """Of the kernel. It scans by the CPU time that a thread has used, every 1 to 60 s: here always soon. Hot is for it
-    what is touched within 1 s of that, in which a real CPU has read everything, and an emulated one a third."""
-    return 'cd /sys/kernel/debug/sched/numa_balancing; echo %d > /proc/sys/kernel/numa_balancing; ' \
-           'echo %d > scan_period_max_ms; [ ! -e hot_threshold_ms ] || echo %d > hot_threshold_ms; cd /' % (
-               mode, *((1000, 6000) if mode == 2 else (60000, 1000)))
+    """Of the kernel. It scans by the CPU time that a thread has used: each second while no hint fault came, and from
+    6.7 on of the mappings without one a single one at a time, the next one in the next scan. A pass of reads takes an
+    emulated CPU seconds and a real one a fraction of one: here it comes round within one of those. Hot is for it what
+    is touched within 1 s of a scan, in which a real CPU has read everything, and an emulated one a third."""
+    values = {'scan_delay_ms': 1000, 'scan_period_min_ms': 1000, 'scan_period_max_ms': 60000, 'hot_threshold_ms': 1000}
+    if mode == 2:
+        values = {'scan_delay_ms': 200, 'scan_period_min_ms': 200, 'scan_period_max_ms': 200, 'hot_threshold_ms': 6000}
+    return 'cd /sys/kernel/debug/sched/numa_balancing; echo %d > /proc/sys/kernel/numa_balancing; %s; cd /' % (
+        mode, '; '.join('[ ! -e %s ] || echo %d > %s' % (name, n, name) for name, n in values.items()))
 
 
 # Nodes 0 and 1 are full until the second. The kernel keeps a part of each free, to which it cannot be filled.
