@@ -402,7 +402,7 @@ WORKLOADS = [
     # The 2024 series' steps: its memory is put on the slow node, and the fast ones, free again, have room for it.
     # A get costs so many instructions that few of them are enough, and more would take too long.
     Memcached('memcached', 'every key once in each pass, in another order; all of it fits', 192, 200,
-              keys=45000, value_bytes=3000, options=['--gets', '45000'], passes=8, quick_passes=16),
+              keys=45000, value_bytes=3000, options=['--gets', '45000'], passes=8, quick_passes=12),
     Memcached('memcached-zipf', 'gets by Zipf 0.99, two threads, four connections', 160, 75,
               keys=120000, value_bytes=1000, threads=2, quick_passes=24,    # which are short
               options=['--gets', '12000', '--zipf', '0.99', '--connections', '4']),
