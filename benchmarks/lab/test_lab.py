@@ -458,21 +458,25 @@ def check_running(t, folder):
             left = subprocess.Popen(['sh', '-c', 'sleep 1000 & echo $!'], stdout=subprocess.PIPE,
                                     start_new_session=True)
             return dict(named(*key, 1), left=int(left.stdout.readline()))
+        if key[1] == 'busy':
+            subprocess.run([sys.executable, '-c', 'import time\nwhile time.process_time() < 0.3: pass'], check=True)
         return named(*key, 1)
     results = matrix.Results(os.path.join(folder, 'many.json'), {})
     out = io.StringIO()
-    keys = [('hot', c, 1) for c in ('none', 'lost', 'bad', 'odd', 'absent', 'litter')]
+    keys = [('hot', c, 1) for c in ('none', 'lost', 'bad', 'odd', 'absent', 'litter', 'busy')]
     prepared = []
     ok = matrix.run_all(keys, one, 2, results, matrix.Progress(out, len(keys)), prepared.append)
     t.same((ok, prepared), (True, keys), 'all are run, and prepared for, in order')
     with open(results.path, encoding='utf-8') as f:
         there = json.load(f)
-    t.same(sorted(r['contender'] for r in there['runs']), ['absent', 'litter', 'none'], 'those that ended are kept')
+    t.same(sorted(r['contender'] for r in there['runs']), ['absent', 'busy', 'litter', 'none'], 'those that ended are kept')
     t.same({f[1]: f[3] for f in there['failed']}, {
         'bad': 'status 9', 'odd': 'ZeroDivisionError: of ours',
         'lost': 'the process of the run ended with status 7'}, 'of the others it is known why')
     t.same([r['not_there'] for r in there['runs'] if r['contender'] == 'absent'], ['no such thing'],
            'what is not there has not failed')
+    t.holds(next(r['cpu_seconds'] for r in there['runs'] if r['contender'] == 'busy') >= 0.3,
+            'and what CPU time a run took')
     t.same(len(out.getvalue().splitlines()), len(keys), 'a line each')
     pid = next(r['left'] for r in there['runs'] if r['contender'] == 'litter')
     t.holds(wait_for(lambda: gone(pid)), 'what a run leaves behind is ended')
@@ -634,8 +638,9 @@ def check_rows(t):
         text = workload.steps('START', SETTINGS, 7)
         wrong = [what for what in ('START ', '@before\n', '--passes 3', '--mark=2', '$eater') if what not in text]
         t.same(wrong, [], '%s: steps' % workload.name)
-        t.same('\ntaskset 2 ' in text, isinstance(workload, workloads.MariaDB), '%s: are clients aside?' % workload.name)
-        t.same('\ntaskset -p 1 $$' in text, workload.name in ('memcached', 'memcaslap', 'redis'),
+        t.same('\ntaskset 2 ' in text, isinstance(workload, (workloads.MariaDB, workloads.Memcaslap)),
+               '%s: are clients aside?' % workload.name)
+        t.same('\ntaskset -p 1 $$' in text, workload.name in ('memcached', 'redis'),
                '%s: are they together?' % workload.name)
         done = subprocess.run(['sh', '-n'], input=text, stderr=subprocess.PIPE, text=True, check=False)
         t.holds(done.returncode == 0, '%s: a shell can read them' % workload.name, done.stderr.strip())

@@ -269,9 +269,11 @@ class ByProgram(Server):
 
 
 class Memcaslap(ByProgram):
-    """As many sets as gets. It gets only what it has set in the same pass; the server throws out the oldest."""
+    """As many sets as gets. It gets only what it has set in the same pass; the server throws out the oldest. At its
+    start it makes keys and values, which takes longer than to ask for them and is not the server's."""
 
     programs = ('memcached', 'memcaslap')
+    clients = Server.ASIDE
     guest_mib = 20
     figures = ('gets=cmd_get: ', 'sets=cmd_set: ', 'misses=get_misses: ')
     accesses = 1500
