@@ -21,6 +21,12 @@
 		(void *)(unsigned long)&public_name == own_;                                       \
 	})
 
+/*
+ * For data that is written around a fork. It lies together, as each page of it is copied once in
+ * the parent and once more in the child. The linker gathers a section of a name of its own.
+ */
+#define LIFT_FORKED __attribute__((section("lift_forked")))
+
 #define LIFT_COLD __attribute__((cold, noinline))
 
 #endif

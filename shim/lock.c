@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
-static _Atomic pid_t owner_process;
+#include "shim/compiler.h"
+
+LIFT_FORKED static _Atomic pid_t owner_process;
 
 void lift_lock_adopt(void)
 {

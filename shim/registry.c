@@ -2,12 +2,13 @@
 #include "shim/registry.h"
 
 #include "shim/bootalloc.h"
+#include "shim/compiler.h"
 #include "shim/lock.h"
 #include "shim/place.h"
 
 enum { RECORDS_PER_CHUNK = 512 };
 
-static struct lift_lock lock;
+LIFT_FORKED static struct lift_lock lock;
 static struct lift_regions regions; /* all zero is an empty map */
 static struct lift_vmabudget budget;
 static uint64_t saved_mask; /* the holder's */

@@ -14,9 +14,7 @@ static __thread int image_is_there __attribute__((tls_model("initial-exec"))) = 
 
 _Atomic size_t lift_thread_slow;
 
-/* What a fork touches lies together: each page of it is copied in the parent and again in the
- * child. */
-static struct {
+LIFT_FORKED static struct {
 	struct lift_lock lock; /* guards the count, and threads that have no slot of their own */
 	unsigned registered;   /* threads that may be on the fast path; too many does no harm */
 	pthread_key_t exit_key;

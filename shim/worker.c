@@ -44,18 +44,13 @@ _Atomic bool lift_worker_possible;
 bool lift_worker_was_possible;
 _Atomic bool lift_worker_undecided;
 
-static struct {
+LIFT_FORKED static struct {
 	_Atomic int state;
 	struct lift_orders orders;
 	_Atomic uint32_t tid; /* cleared, and woken, by the kernel when the thread is gone */
 	_Atomic size_t mapped;
 	_Atomic pid_t process;
 	_Atomic bool constructed;
-	/* What a thread that has changed its credentials has now. */
-	long nr_groups;
-	gid_t groups[MAX_GROUPS];
-	uid_t uid[3];
-	gid_t gid[3];
 	pid_t parent; /* of the fork that made this process */
 	int64_t decide_at;
 	uintptr_t memory; /* stack and thread-local storage */
@@ -63,6 +58,14 @@ static struct {
 	long cpu_bytes; /* the main thread's processors at its start; 0: not known */
 	unsigned char cpus[CPU_BYTES];
 } t;
+
+/* What a thread that has changed its credentials has now. */
+static struct {
+	long nr_groups;
+	gid_t groups[MAX_GROUPS];
+	uid_t uid[3];
+	gid_t gid[3];
+} rights;
 
 static int64_t seconds(void)
 {
@@ -374,12 +377,19 @@ void lift_worker_before_credentials(void)
 void lift_worker_take_credentials(void)
 {
 	static gid_t have[MAX_GROUPS];
-	bool ok = lift_syscall(SYS_setgroups, t.nr_groups, (long)t.groups, 0, 0, 0, 0) == 0 ||
-		  (lift_syscall(SYS_getgroups, MAX_GROUPS, (long)have, 0, 0, 0, 0) == t.nr_groups &&
-			  memcmp(have, t.groups, (size_t)t.nr_groups * sizeof(have[0])) == 0);
+	bool ok = lift_syscall(SYS_setgroups, rights.nr_groups, (long)rights.groups, 0, 0, 0, 0) ==
+			  0 ||
+		  (lift_syscall(SYS_getgroups, MAX_GROUPS, (long)have, 0, 0, 0, 0) ==
+				  rights.nr_groups &&
+			  memcmp(have, rights.groups, (size_t)rights.nr_groups * sizeof(have[0])) ==
+				  0);
 
-	ok = lift_syscall(SYS_setresgid, t.gid[0], t.gid[1], t.gid[2], 0, 0, 0) == 0 && ok;
-	ok = lift_syscall(SYS_setresuid, t.uid[0], t.uid[1], t.uid[2], 0, 0, 0) == 0 && ok;
+	ok = lift_syscall(SYS_setresgid, rights.gid[0], rights.gid[1], rights.gid[2], 0, 0, 0) ==
+		     0 &&
+	     ok;
+	ok = lift_syscall(SYS_setresuid, rights.uid[0], rights.uid[1], rights.uid[2], 0, 0, 0) ==
+		     0 &&
+	     ok;
 	/* Rather no worker than one with other rights than the program has. */
 	order(ok ? LIFT_ORDER_NONE : LIFT_ORDER_STOP);
 }
@@ -388,13 +398,13 @@ void lift_worker_take_credentials(void)
 static void hand_credentials_on(void)
 {
 	int running = RUNNING;
-	uid_t *u = t.uid;
-	gid_t *g = t.gid;
+	uid_t *u = rights.uid;
+	gid_t *g = rights.gid;
 
 	if (!atomic_compare_exchange_strong(&t.state, &running, STARTING))
 		return;
-	t.nr_groups = lift_syscall(SYS_getgroups, MAX_GROUPS, (long)t.groups, 0, 0, 0, 0);
-	if (t.nr_groups >= 0 &&
+	rights.nr_groups = lift_syscall(SYS_getgroups, MAX_GROUPS, (long)rights.groups, 0, 0, 0, 0);
+	if (rights.nr_groups >= 0 &&
 		lift_syscall(SYS_getresuid, (long)&u[0], (long)&u[1], (long)&u[2], 0, 0, 0) == 0 &&
 		lift_syscall(SYS_getresgid, (long)&g[0], (long)&g[1], (long)&g[2], 0, 0, 0) == 0)
 		order(LIFT_ORDER_CREDENTIALS);

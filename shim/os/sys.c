@@ -251,11 +251,6 @@ void lift_sys_yield(void)
 	CALL(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
-pid_t lift_sys_getpid(void)
-{
-	return (pid_t)CALL(SYS_getpid, 0, 0, 0, 0, 0, 0);
-}
-
 pid_t lift_sys_gettid(void)
 {
 	return (pid_t)CALL(SYS_gettid, 0, 0, 0, 0, 0, 0);

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "policy/types.h"
+#include "shim/os/rawsys.h"
 
 /* Memory mapping. Addresses are returned as long, errors as -errno: test with lift_syserr(). */
 long lift_sys_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t off);
@@ -81,7 +82,11 @@ bool lift_sys_limited_memory(void);
 bool lift_sys_futex_wait(_Atomic uint32_t *word, uint32_t val, int timeout_ms);
 void lift_sys_futex_wake(_Atomic uint32_t *word, int count);
 void lift_sys_yield(void);
-pid_t lift_sys_getpid(void);
+/* Here, as the child of a fork asks: it would have to map another part of this library's code. */
+static inline pid_t lift_sys_getpid(void)
+{
+	return (pid_t)lift_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
 pid_t lift_sys_gettid(void);
 
 /* CPU time used so far by this thread, by the process with all of its threads; 0: not known. */
