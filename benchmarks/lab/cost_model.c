@@ -114,6 +114,10 @@ struct counts {
 /* Each thread of the emulator changes its own only, and nobody anything while they are stopped. */
 struct cpu {
 	uint64_t *lines; /* [set][way], the most recently used way first */
+	struct {
+		uint64_t line; /* by virtual address */
+		uint64_t set;
+	} last[2]; /* that were accessed, the last one first */
 	struct counts now;
 	uint64_t at_pause; /* the kernel's instructions at its last PAUSE */
 	char apart[128];
@@ -167,18 +171,44 @@ static inline bool cached(struct cpu *c, uint64_t line)
 	return false;
 }
 
+/*
+ * Words of the last two lines, as when memory is copied: they are the most recently used ones of
+ * their sets, and to find out where they are would take most of the time. Nothing else was accessed
+ * since, so it is still the same memory.
+ */
+static inline bool just_used(struct cpu *c, uint64_t line)
+{
+	uint64_t set;
+
+	if (c->last[0].line == line)
+		return true;
+	set = c->last[1].set;
+	if (c->last[1].line != line || set == c->last[0].set)
+		return false;
+	c->last[1] = c->last[0];
+	c->last[0].line = line;
+	c->last[0].set = set;
+	return true;
+}
+
 static void on_memory(unsigned index, uint32_t info, uint64_t vaddr, void *data)
 {
 	struct cpu *c = &cpus[index];
 	enum mode mode = (enum mode)(uintptr_t)data;
 	enum kind kind = qemu_plugin_mem_is_store(info) ? WRITE : READ;
-	struct qemu_plugin_hwaddr *at = qemu_plugin_get_hwaddr(info, vaddr);
+	struct qemu_plugin_hwaddr *at;
 	uint64_t address;
 
 	c->now.accesses[mode][kind]++;
+	if (just_used(c, vaddr >> LINE_SHIFT))
+		return;
+	at = qemu_plugin_get_hwaddr(info, vaddr);
 	if (!at || qemu_plugin_hwaddr_is_io(at))
 		return;
 	address = qemu_plugin_hwaddr_phys_addr(at);
+	c->last[1] = c->last[0];
+	c->last[0].line = vaddr >> LINE_SHIFT;
+	c->last[0].set = address >> LINE_SHIFT & set_mask;
 	if (!cached(c, address >> LINE_SHIFT)) {
 		uint64_t mib = address >> MIB_SHIFT;
 
@@ -390,6 +420,7 @@ static void begin_phase(struct phase *p)
 		cpus[i].at_pause = 0;
 		for (uint64_t k = 0; k < (set_mask + 1) * ways; k++)
 			cpus[i].lines[k] = EMPTY;
+		cpus[i].last[0].line = cpus[i].last[1].line = EMPTY;
 	}
 	current = p;
 	counting = true;
