@@ -186,7 +186,7 @@ def facts(results):
         format(settings['accesses'], ','), settings['period'] / 1e3)))
     if settings.get('quick'):
         rows.append(('passes', '30 to 40 (servers 9 to 24, memcaslap 4, where memory fits 5, `scan` 50, where the hot '
-                     'set moves 68); 3 of `tierload` and `numaload` under those who move nothing'))
+                     'set moves 68); 4 of `tierload` and `numaload` under those who move nothing'))
     if settings.get('measured'):
         rows.append(('measured', 'the last %d passes at most' % settings['measured']))
     used = sum(r.get('cpu_seconds', 0) for r in results['runs'])
