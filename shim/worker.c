@@ -65,7 +65,7 @@ static struct {
 	gid_t groups[MAX_GROUPS];
 	uid_t uid[3];
 	gid_t gid[3];
-} rights;
+} ids;
 
 static int64_t seconds(void)
 {
@@ -377,19 +377,13 @@ void lift_worker_before_credentials(void)
 void lift_worker_take_credentials(void)
 {
 	static gid_t have[MAX_GROUPS];
-	bool ok = lift_syscall(SYS_setgroups, rights.nr_groups, (long)rights.groups, 0, 0, 0, 0) ==
-			  0 ||
-		  (lift_syscall(SYS_getgroups, MAX_GROUPS, (long)have, 0, 0, 0, 0) ==
-				  rights.nr_groups &&
-			  memcmp(have, rights.groups, (size_t)rights.nr_groups * sizeof(have[0])) ==
-				  0);
+	bool ok =
+		lift_syscall(SYS_setgroups, ids.nr_groups, (long)ids.groups, 0, 0, 0, 0) == 0 ||
+		(lift_syscall(SYS_getgroups, MAX_GROUPS, (long)have, 0, 0, 0, 0) == ids.nr_groups &&
+			memcmp(have, ids.groups, (size_t)ids.nr_groups * sizeof(have[0])) == 0);
 
-	ok = lift_syscall(SYS_setresgid, rights.gid[0], rights.gid[1], rights.gid[2], 0, 0, 0) ==
-		     0 &&
-	     ok;
-	ok = lift_syscall(SYS_setresuid, rights.uid[0], rights.uid[1], rights.uid[2], 0, 0, 0) ==
-		     0 &&
-	     ok;
+	ok = lift_syscall(SYS_setresgid, ids.gid[0], ids.gid[1], ids.gid[2], 0, 0, 0) == 0 && ok;
+	ok = lift_syscall(SYS_setresuid, ids.uid[0], ids.uid[1], ids.uid[2], 0, 0, 0) == 0 && ok;
 	/* Rather no worker than one with other rights than the program has. */
 	order(ok ? LIFT_ORDER_NONE : LIFT_ORDER_STOP);
 }
@@ -398,13 +392,13 @@ void lift_worker_take_credentials(void)
 static void hand_credentials_on(void)
 {
 	int running = RUNNING;
-	uid_t *u = rights.uid;
-	gid_t *g = rights.gid;
+	uid_t *u = ids.uid;
+	gid_t *g = ids.gid;
 
 	if (!atomic_compare_exchange_strong(&t.state, &running, STARTING))
 		return;
-	rights.nr_groups = lift_syscall(SYS_getgroups, MAX_GROUPS, (long)rights.groups, 0, 0, 0, 0);
-	if (rights.nr_groups >= 0 &&
+	ids.nr_groups = lift_syscall(SYS_getgroups, MAX_GROUPS, (long)ids.groups, 0, 0, 0, 0);
+	if (ids.nr_groups >= 0 &&
 		lift_syscall(SYS_getresuid, (long)&u[0], (long)&u[1], (long)&u[2], 0, 0, 0) == 0 &&
 		lift_syscall(SYS_getresgid, (long)&g[0], (long)&g[1], (long)&g[2], 0, 0, 0) == 0)
 		order(LIFT_ORDER_CREDENTIALS);
