@@ -171,6 +171,13 @@ static inline bool cached(struct cpu *c, uint64_t line)
 	return false;
 }
 
+static inline void remember(struct cpu *c, uint64_t line, uint64_t set)
+{
+	c->last[1] = c->last[0];
+	c->last[0].line = line;
+	c->last[0].set = set;
+}
+
 /*
  * Words of the last two lines, as when memory is copied: they are the most recently used ones of
  * their sets, and to find out where they are would take most of the time. Nothing else was accessed
@@ -178,16 +185,11 @@ static inline bool cached(struct cpu *c, uint64_t line)
  */
 static inline bool just_used(struct cpu *c, uint64_t line)
 {
-	uint64_t set;
-
 	if (c->last[0].line == line)
 		return true;
-	set = c->last[1].set;
-	if (c->last[1].line != line || set == c->last[0].set)
+	if (c->last[1].line != line || c->last[1].set == c->last[0].set)
 		return false;
-	c->last[1] = c->last[0];
-	c->last[0].line = line;
-	c->last[0].set = set;
+	remember(c, line, c->last[1].set);
 	return true;
 }
 
@@ -206,9 +208,7 @@ static void on_memory(unsigned index, uint32_t info, uint64_t vaddr, void *data)
 	if (!at || qemu_plugin_hwaddr_is_io(at))
 		return;
 	address = qemu_plugin_hwaddr_phys_addr(at);
-	c->last[1] = c->last[0];
-	c->last[0].line = vaddr >> LINE_SHIFT;
-	c->last[0].set = address >> LINE_SHIFT & set_mask;
+	remember(c, vaddr >> LINE_SHIFT, address >> LINE_SHIFT & set_mask);
 	if (!cached(c, address >> LINE_SHIFT)) {
 		uint64_t mib = address >> MIB_SHIFT;
 

@@ -175,6 +175,11 @@ def read_as(timed, settings):
     return ['- %s.' % line for line in lines]
 
 
+def cpu_minutes(runs):
+    """Of all of them; runs of earlier versions do not say."""
+    return sum(run.get('cpu_seconds', 0) for run in runs) / 60
+
+
 def facts(results):
     about = results['about']
     rows = [(title, about[key]) for key, title in (
@@ -189,9 +194,9 @@ def facts(results):
                      'set moves 68); 4 of `tierload` and `numaload` under those who move nothing'))
     if settings.get('measured'):
         rows.append(('measured', 'the last %d passes at most' % settings['measured']))
-    used = sum(r.get('cpu_seconds', 0) for r in results['runs'])
+    used = cpu_minutes(results['runs'])
     if used:
-        rows.append(('CPU time', '%.1f minutes in all' % (used / 60)))
+        rows.append(('CPU time', '%.1f minutes in all' % used))
     return ['| | |', '| --- | --- |'] + ['| %s | %s |' % (k, '`%s`' % v if k == 'command' else v) for k, v in rows]
 
 
